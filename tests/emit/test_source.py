@@ -205,6 +205,9 @@ EXPRESSIONS = {  # what is computed of %a and %b as %r: how C++ writes it
     "%1 = arith.cmpi ult, %a, %b : index\n%r = arith.select %1, %a, %b : index": (
         "static_cast<uint64_t>(a) < static_cast<uint64_t>(b) ? a : b"
     ),
+    "%r = arith.maxui %a, %b : index": (
+        "static_cast<uint64_t>(a) > static_cast<uint64_t>(b) ? a : b"
+    ),
     "%1 = arith.addi %a, %b : index\n%r = arith.subi %1, %a : index": "b",
     "%c8 = arith.constant 8 : index\n%r = arith.floordivsi %a, %c8 : index": (
         "a / 8 - (a % 8 != 0 && a < 0)"

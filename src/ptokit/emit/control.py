@@ -14,8 +14,6 @@ from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import arith
 from ptokit.ir.types import BufferType, TileBufType
 
-_ADDITION = {each.name: each for each in arith.DEFINITIONS}["arith.addi"]
-
 
 class ControlFlow(Writer):
     """Writes loops, branches and calls of functions."""
@@ -273,7 +271,7 @@ class ControlFlow(Writer):
 def _step(end: Value, counted: tuple[Value, Value]) -> int | None:
     """How far a round goes on, where its end is a sum of what is counted and a constant."""
     owner = end.owner
-    if not isinstance(owner, Op) or not _ADDITION.matches(owner):
+    if not isinstance(owner, Op) or arith.operator_of(owner) != "+":
         return None
     first, second = owner.operands
     made = second.owner

@@ -194,25 +194,21 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows, Sco
     # ---- arithmetic ------------------------------------------------------------------------
 
     def arithmetic(self, op: Op) -> None:
-        name = op.name.partition(".")[2]
-        if name == "constant":
-            self._note_constant(op)
-            return
+        record = arith.arithmetic_of(op)
+        assert record is not None
         args = [self._expr(v) for v in op.operands]
-        given = op.operands[0].type
-        made: Expr | None
-        if name in ("cmpi", "cmpf"):
+        given = op.operands[-1].type
+        if record.predicates:
             predicate = op.attrs["predicate"]
             assert isinstance(predicate, IntAttr)
-            made = comparison(op.name, predicate.value, args[0], args[1], given)
+            made = comparison(record.predicates[predicate.value], args[0], args[1], given)
         else:
-            given = op.operands[-1].type
-            made = arithmetic(name, args, given, op.result.type)
+            made = arithmetic(record, args, given, op.results[0].type)
         if made is None:
             raise self._refuse(op.name, op)
         self._computed(op, made)
 
-    def _note_constant(self, op: Op) -> None:
+    def constant(self, op: Op) -> None:
         value = op.attrs["value"]
         if isinstance(value, IntAttr):
             self.constants[op.result] = value.value
@@ -436,6 +432,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows, Sco
 _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     **dict.fromkeys(system.QUERIES, _FunctionWriter.query),
     **dict.fromkeys(arith.DEFINITIONS, _FunctionWriter.arithmetic),
+    arith.CONSTANT: _FunctionWriter.constant,
     sync.CUBE_SECTION: _FunctionWriter.section,
     sync.VECTOR_SECTION: _FunctionWriter.section,
     memory.ALLOC: _FunctionWriter.alloc_tile,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ptokit.ir.arithmetic import Arithmetic
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr
-from ptokit.ir.dialects.arith import predicates
 from ptokit.ir.types import F64, OpaqueType, ScalarType, Type
 
 # How tightly operators bind.
@@ -31,18 +31,11 @@ class Expr(NamedTuple):
 TRUE, FALSE = Expr("true"), Expr("false")
 
 _INFIX = {
-    "addi": ("+", SUM), "subi": ("-", SUM), "muli": ("*", PRODUCT), "divsi": ("/", PRODUCT),
-    "remsi": ("%", PRODUCT), "andi": ("&", BIT_AND), "ori": ("|", BIT_OR), "xori": ("^", BIT_XOR),
-    "shli": ("<<", SHIFT), "shrsi": (">>", SHIFT), "addf": ("+", SUM), "subf": ("-", SUM),
-    "mulf": ("*", PRODUCT), "divf": ("/", PRODUCT),
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "&": BIT_AND, "|": BIT_OR,
+    "^": BIT_XOR, "<<": SHIFT, ">>": SHIFT,
 }  # fmt: skip
-_LOGIC = {"andi": ("&&", AND), "ori": ("||", OR), "xori": ("!=", EQUAL)}  # of truth values
-_UNSIGNED = {"divui": "divsi", "remui": "remsi", "shrui": "shrsi"}
-_ORDERED = {"maxsi": ">", "minsi": "<", "maximumf": ">", "minimumf": "<"}
-_CASTS = (
-    "index_cast", "index_castui", "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp",
-    "fptosi", "fptoui", "unrealized_conversion_cast",
-)  # fmt: skip
+_LOGIC = {"&": ("&&", AND), "|": ("||", OR), "^": ("!=", EQUAL)}  # of truth values
+_ORDERED = {"max": ">", "min": "<"}
 _COMPARE = {
     "eq": ("==", EQUAL), "ne": ("!=", EQUAL), "lt": ("<", ORDER), "le": ("<=", ORDER),
     "gt": (">", ORDER), "ge": (">=", ORDER),
@@ -76,46 +69,46 @@ def keeps_type(kind: Type) -> bool:
     )
 
 
-def arithmetic(name: str, args: Sequence[Expr], given: Type, made: Type) -> Expr | None:
-    """An operation of `arith` on expressions; None where there is none."""
-    if name in _UNSIGNED:
-        return _infix(*_INFIX[_UNSIGNED[name]], *(_cast(_unsigned(given), a) for a in args))
-    if name in _INFIX:
-        if made == ScalarType("i1") and name in _LOGIC:
-            return _logic(name, *args)
-        left, right = args
-        if left.text.isdigit() and (name == "shli" or right.text.isdigit()):
+def arithmetic(record: Arithmetic, args: Sequence[Expr], given: Type, made: Type) -> Expr | None:
+    """An operation on expressions; None where C++ has none."""
+    sign = record.operator
+    taken = [_cast(_unsigned(given), a) for a in args] if record.is_unsigned else args
+    if sign in _INFIX:
+        if made == ScalarType("i1") and sign in _LOGIC:
+            return _logic(sign, *args)
+        left, right = taken
+        if left.text.isdigit() and (sign == "<<" or right.text.isdigit()):
             left = _cast(value_type(made), left)  # a literal is an int
-        return _infix(*_INFIX[name], left, right)
-    if name in _ORDERED:
-        return choice(_infix(_ORDERED[name], ORDER, *args), *args)
-    if name in ("floordivsi", "ceildivsi"):
-        return _divided(name, *args)
-    if name == "negf":
+        return _infix(sign, _INFIX[sign], left, right)
+    if sign in _ORDERED:
+        return choice(_infix(_ORDERED[sign], ORDER, *taken), *args)
+    if sign in ("floordiv", "ceildiv") and not record.is_unsigned:
+        return _divided(sign == "floordiv", *args)
+    if sign == "neg":
         return Expr(f"-{args[0].within(ATOM)}", UNARY)
-    if name == "select":
+    if sign == "select":
         return choice(*args)
-    if name in _CASTS:
+    if sign == "cast":
         same = value_type(given) == value_type(made)
         return args[0] if same else _cast(value_type(made), args[0])
     return None
 
 
-def comparison(name: str, number: int, left: Expr, right: Expr, kind: Type) -> Expr:
-    """A comparison by the number of its predicate."""
-    word = predicates(name)[number]
+def comparison(word: str, left: Expr, right: Expr, kind: Type) -> Expr:
+    """A comparison by its predicate."""
+    is_float = isinstance(kind, ScalarType) and kind.is_float
     if word in ("true", "false"):
         return Expr(word)
     if word in ("ord", "uno"):  # neither, or one of them, is no number
         test = "==" if word == "ord" else "!="
         pairs = [_infix(test, EQUAL, each, each) for each in (left, right)]
         return _infix(*(("&&", AND) if word == "ord" else ("||", OR)), *pairs)
-    if name == "arith.cmpi" and word[0] == "u":
+    if word[0] == "u" and not is_float:
         left, right = (_cast(_unsigned(kind), each) for each in (left, right))
     elif word == "one":
         both = [_infix(*_COMPARE[each], left, right) for each in ("lt", "gt")]
         return _infix("||", OR, *both)
-    elif name == "arith.cmpf" and word[0] == "u" and word != "une":
+    elif word[0] == "u" and word != "une":
         return negated(_infix(*_COMPARE[_INVERSE[word[-2:]]], left, right))
     return _infix(*_COMPARE[word[-2:]], left, right)
 
@@ -191,18 +184,18 @@ def _infix(mark: str, level: int, left: Expr, right: Expr) -> Expr:
     return Expr(f"{left.within(inner)} {mark} {right.within(max(inner, level + 1))}", level)
 
 
-def _logic(name: str, left: Expr, right: Expr) -> Expr:
-    if name == "xori" and TRUE in (left, right):
+def _logic(sign: str, left: Expr, right: Expr) -> Expr:
+    if sign == "^" and TRUE in (left, right):
         return negated(left if right == TRUE else right)
-    return _infix(*_LOGIC[name], left, right)
+    return _infix(*_LOGIC[sign], left, right)
 
 
-def _divided(name: str, left: Expr, right: Expr) -> Expr:
+def _divided(is_down: bool, left: Expr, right: Expr) -> Expr:
     """A quotient rounded down or up, where C++ rounds to zero."""
     a, b = left.within(ATOM), right.within(ATOM)
-    sign, side = ("-", "!=") if name == "floordivsi" else ("+", "==")
+    sign, side = ("-", "!=") if is_down else ("+", "==")
     if b.isdigit() and int(b):
-        below = f"{a} {'<' if name == 'floordivsi' else '>'} 0"
+        below = f"{a} {'<' if is_down else '>'} 0"
     else:
         below = f"({a} < 0) {side} ({b} < 0)"
     return Expr(f"{a} / {b} {sign} ({a} % {b} != 0 && {below})", SUM)

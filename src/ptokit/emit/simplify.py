@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Module, Op, Value
-from ptokit.ir.dialects.arith import CONSTANT
+from ptokit.ir.dialects.arith import CONSTANT, operator_of
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import INDEX
 
@@ -23,7 +23,7 @@ def simplified(module: Module) -> Module:
         if CONSTANT.matches(op) and isinstance(number := op.attrs["value"], IntAttr):
             known[op.result] = number.value
         found: Value | int | None = None
-        if (settle := _RULES.get(op.name)) is not None and op.result.type == INDEX:
+        if (settle := _RULES.get(operator_of(op))) is not None and op.result.type == INDEX:
             left, right = op.operands
             found = settle(left, right, known)
         if isinstance(found, int):
@@ -56,13 +56,13 @@ def _product(left: Value, right: Value, known: Known) -> Value | int | None:
     return 0 if 0 in (a, b) else left if b == 1 else right if a == 1 else None
 
 
-_RULES = {"arith.addi": _sum, "arith.subi": _difference, "arith.muli": _product}
+_RULES = {"+": _sum, "-": _difference, "*": _product}
 
 
 def _rest(total: Value, part: Value) -> Value | None:
     """What a sum is made of beside one of its terms."""
     owner = total.owner
-    if not isinstance(owner, Op) or _RULES.get(owner.name) is not _sum:
+    if not isinstance(owner, Op) or operator_of(owner) != "+":
         return None
     first, second = owner.operands
     return second if part is first else first if part is second else None

@@ -9,10 +9,10 @@ from ptokit.base.convs import ConvField
 from ptokit.base.diagnostics import fail
 from ptokit.base.tiles import Violation
 from ptokit.engines.steps import Frame, Handler
+from ptokit.ir.arithmetic import round_to
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op
 from ptokit.ir.dialects import Definition, conv
-from ptokit.ir.evaluate import round_to
 from ptokit.ir.types import ScalarType
 from ptokit.machine.objects import ConvObject
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.engines.values import Frame
+from ptokit.ir.arithmetic import Undefined
 from ptokit.ir.core import Op
-from ptokit.ir.evaluate import Undefined, meaning
+from ptokit.ir.evaluate import meaning
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter

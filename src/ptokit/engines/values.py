@@ -19,8 +19,8 @@ from ptokit.base.enums import Layout
 from ptokit.base.location import Location
 from ptokit.base.tensors import GlobalSpec, in_boxes, strides_in_use
 from ptokit.base.tiles import DYNAMIC
+from ptokit.ir.arithmetic import bits_of, round_to, wrap
 from ptokit.ir.core import Function, Value
-from ptokit.ir.evaluate import bits_of, round_to, wrap
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
 from ptokit.machine.foreign import as_number
 from ptokit.machine.objects import GlobalObject, Pointer, pointer

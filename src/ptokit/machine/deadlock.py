@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import Note, where
-from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Meeting
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
@@ -119,10 +118,9 @@ def _fifos(scheduler: Scheduler) -> list[Note]:
         acts: list[str] = []
         last = None
         for pipe in objects:
-            for (what, role), (count, site) in pipe.history.items():
-                if what in INSTRUCTIONS:
-                    who = "cube core" if role == "cube" else f"vector core {role}"
-                    acts.append(f"{count} {what} by the {who}")
-                    last = where(site)
+            for (act, role), (count, site) in pipe.history.items():
+                who = "cube core" if role == "cube" else f"vector core {role}"
+                acts.append(f"{count} {act.name} by the {who}")
+                last = where(site)
         notes.append(Note(f"{spec} of block {block}: {', '.join(acts) or 'unused'}", last))
     return notes

@@ -25,6 +25,7 @@ from ptokit.base.tiles import TileSpec
 from ptokit.isa.effects import Bind, Effect, Move, Pipe, Signal, Slot, Wait, pipe_of
 from ptokit.isa.facts import ObjectFacts, Ops
 from ptokit.isa.fifos import FLAG_IDS, Acting, FixpipeParams, PipeSpec, half
+from ptokit.isa.pipes import TFREE, TPUSH
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.machine.calls import tile_access
@@ -62,7 +63,8 @@ class PipeObject:
         self.gm = self._ring(gm_slot_buffer)
         self._producers: dict[tuple[int, Role], ProducerState] = {}
         self._consumers: dict[tuple[int, Role], ConsumerState] = {}
-        self.history: dict[tuple[str, Role], list[Any]] = {}
+        self.history: dict[tuple[Insn, Role], list[Any]] = {}  # how often, and where last
+        self.held: dict[tuple[Insn, Role], list[Any]] = {}  # slots that were handed out, likewise
         self.acts: dict[tuple[Any, ...], list[Effect]] = {}  # of an instruction, at one of the ends
         self.local: set[Role] = set()  # the ends whose local slots are in use
         machine.core.pipes.append(self)
@@ -281,23 +283,24 @@ class PipeObject:
 
     def check_balance(self, findings: Any, core: Core) -> None:
         """Report slots that were handed out and never handed back."""
-        for (what, role), (count, site) in self.history.items():
-            other = {"held": "TFREE", "TALLOC": "TPUSH"}.get(what)
-            done = self.history.get((other or "", role), [0])[0]
-            if other is not None and done < count:
-                act = "TPOP" if what == "held" else what
+        for (act, role), (count, site) in self.held.items():
+            back = TPUSH if act.end == "producer" else TFREE
+            done = self.history.get((back, role), [0])[0]
+            if done < count:
                 findings.add(
                     "E10",
-                    f"{act} hands out {count} slots of {self.spec}, {other} gives back {done}",
+                    f"{act.name} hands out {count} slots of {self.spec}, "
+                    f"{back.name} gives back {done}",
                     site,
-                    fix=f"call {other} for every {act}",
+                    fix=f"call {back.name} for every {act.name}",
                 )
 
-    def note_act(self, what: str, role: Role, site: Any) -> None:
-        """Remember where an end of the pipe acted last, for reports."""
-        found = self.history.get((what, role))
+    def note_act(self, act: Insn, role: Role, site: Any, is_held: bool = False) -> None:
+        """Remember where an end of the pipe acted last, or was last handed a slot."""
+        notes = self.held if is_held else self.history
+        found = notes.get((act, role))
         if found is None:
-            self.history[what, role] = [1, site]
+            notes[act, role] = [1, site]
         else:
             found[0] += 1
             found[1] = site
@@ -421,7 +424,7 @@ class End:
         else:
             if self.given.get("gmTensor") is None and not state.getRecordStatus():
                 return
-            self.pipe.note_act(self.insn.name, self.role, self.site)
+            self.pipe.note_act(self.insn, self.role, self.site)
             state.split, what = self.split, "an entry"
         if not self.present or self.is_idle:
             return
@@ -460,7 +463,7 @@ class End:
         if isinstance(operand, GlobalObject):
             operand.point_to(self._slot_pointer(operand))
         elif self.present:
-            self.pipe.note_act(self.insn.name, self.role, self.site)
+            self.pipe.note_act(self.insn, self.role, self.site)
             self.place(operand)
             if self.is_idle:
                 access = tile_access(operand)
@@ -512,12 +515,13 @@ class End:
         handed = self.given.get("gmTensor") is not None
         if self.insn.end == "producer":
             if takes and handed:
-                self.pipe.note_act(self.insn.name, self.role, self.site)
+                self.pipe.note_act(self.insn, self.role, self.site)
+                self.pipe.note_act(self.insn, self.role, self.site, is_held=True)
         elif takes:
             if handed or not self.pipe.spec.frees_itself(self.pipe.target):
-                self.pipe.note_act("held", self.role, self.site)
+                self.pipe.note_act(self.insn, self.role, self.site, is_held=True)
         elif self.effects:
-            self.pipe.note_act(self.insn.name, self.role, self.site)
+            self.pipe.note_act(self.insn, self.role, self.site)
 
     def _check_free(self) -> None:
         """Giving back what the pop of a tile has given back announces the space twice."""

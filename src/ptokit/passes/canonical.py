@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.core import Function, Module, Op
-from ptokit.ir.dialects import asynchronous, definition_of, scf
+from ptokit.ir.dialects import asynchronous, cf, definition_of, scf
 from ptokit.ir.dialects.func import CALL
 from ptokit.ir.entries import is_helper, kind_of
 from ptokit.ir.fifos import is_transfer
@@ -21,6 +21,7 @@ from ptokit.passes.call_graph import callee
 
 _REGIONS = frozenset({scf.FOR, scf.IF, scf.WHILE})
 _ASYNCHRONOUS = frozenset(asynchronous.DEFINITIONS)
+_JUMPS = frozenset(cf.DEFINITIONS)
 
 
 def taken(module: Module, functions: frozenset[str]) -> frozenset[str]:
@@ -52,7 +53,7 @@ def _reasons(op: Op, module: Module) -> Iterator[str]:
         yield "does not accept transfers that go on beside the pipes"
     elif op.insn is not None and not is_transfer(op) and any(map(_is_manual, effects_of(op))):
         yield "does not accept manual synchronisation"
-    elif op.name.startswith("cf."):
+    elif definition in _JUMPS:
         yield "does not support unstructured control flow"
     elif op.regions and definition not in _REGIONS and not core_of(op):
         yield "cannot model this operation with regions"

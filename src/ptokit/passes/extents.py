@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import Dims, in_boxes
+from ptokit.ir.arithmetic import Number, Undefined
 from ptokit.ir.attributes import EnumAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects.func import CALL
 from ptokit.ir.dialects.memory import ADDPTR, MAKE_VIEW
-from ptokit.ir.evaluate import Number, Undefined, evaluate
+from ptokit.ir.evaluate import evaluate
 from ptokit.ir.types import ViewType
 
 

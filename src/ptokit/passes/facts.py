@@ -16,10 +16,11 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout
 from ptokit.base.tensors import GlobalSpec, in_boxes, strides_in_use
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.ir.arithmetic import Number, Undefined
 from ptokit.ir.attributes import EnumAttr, OpaqueAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import Definition, arith, definition_of, memory
-from ptokit.ir.evaluate import Number, Undefined, evaluate
+from ptokit.ir.evaluate import evaluate
 from ptokit.ir.instructions import group_operands, root_of, run_time_operands
 from ptokit.ir.types import (
     BLAYOUTS,

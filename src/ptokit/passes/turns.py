@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ptokit.ir.core import Function, Op, Value
+from ptokit.ir.dialects.arith import arithmetic_of
 from ptokit.ir.flow import is_loop
 from ptokit.passes.facts import Known
-
-_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
-_REMAINDERS = ("arith.remsi", "arith.remui")
 
 
 @dataclass(frozen=True)
@@ -54,20 +52,23 @@ def varying(function: Function) -> set[Value]:
 
 def _before(turn: Turn, op: Op, known: Known) -> Turn | None:
     """The same slot in terms of an operand of the operation that computes its base."""
-    kind, numbers = op.name, [known.number(v) for v in op.operands]
-    if kind in _CASTS:
+    computed = arithmetic_of(op)
+    if computed is None:
+        return None
+    if computed.keeps:
         return replace(turn, base=op.operands[0])
+    operator, numbers = computed.operator, [known.number(v) for v in op.operands]
     if len(numbers) != 2 or (numbers[0] is None) == (numbers[1] is None):
         return None
     at, number = next((n, v) for n, v in enumerate(numbers) if v is not None)
     base = op.operands[1 - at]
-    if kind == "arith.addi":
+    if operator == "+":
         return replace(turn, base=base, offset=turn.offset + turn.factor * number)
-    if kind == "arith.subi" and at == 1:
+    if operator == "-" and at == 1:
         return replace(turn, base=base, offset=turn.offset - turn.factor * number)
-    if kind == "arith.muli":
+    if operator == "*":
         return replace(turn, base=base, factor=turn.factor * number)
     # A remainder of a number that is not negative; of a negative one there is no such slot.
-    if kind in _REMAINDERS and at == 1 and number > 0 and number % turn.count == 0:
+    if operator == "%" and at == 1 and number > 0 and number % turn.count == 0:
         return replace(turn, base=base)
     return None

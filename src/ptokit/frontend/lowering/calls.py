@@ -65,6 +65,7 @@ from ptokit.frontend.tensor_types import (
 )
 from ptokit.frontend.types import Tile, tile_class
 from ptokit.ir.attributes import StringAttr
+from ptokit.ir.dialects import Definition, system
 from ptokit.ir.types import F32, F64, I1, I64, INDEX, TileBufType
 from ptokit.isa.groups import Group
 
@@ -312,17 +313,18 @@ def _print(interpreter: KernelLowering, *args: Any) -> None:
 
 
 # On cores of one kind, each of which is a block: there is no second vector core beside it.
-_ALONE = {"get_subblock_idx": 0, "get_subblock_num": 1}
+_ALONE = {system.SUBBLOCK_IDX: 0, system.SUBBLOCK_NUM: 1}
 
 
-def query(name: str) -> Handler:
+def query(record: Definition) -> Handler:
     """A question about the place in the grid."""
 
     def handler(interpreter: KernelLowering) -> Any:
         emitter = interpreter.emitter
-        if name in _ALONE and "pto.kernel_kind" in emitter.function.attrs:
-            return _ALONE[name]
-        found = emitter.emit(f"pto.{name}", [], [("result", I64)], hint=name.removeprefix("get_"))
+        if record in _ALONE and "pto.kernel_kind" in emitter.function.attrs:
+            return _ALONE[record]
+        hint = record.name.removeprefix("pto.get_")
+        found = emitter.emit(record.name, [], [("result", I64)], hint=hint)
         value = emitter.emit("arith.index_cast", [("in", found.result)], [("out", INDEX)]).result
         return Number(emitter, value, nonnegative=True)
 
@@ -369,10 +371,10 @@ HANDLERS: dict[Any, Handler] = {
     float: _float,
     print: _print,
     ptr: _ptr,
-    get_block_idx: query("get_block_idx"),
-    get_block_num: query("get_block_num"),
-    get_subblockid: query("get_subblock_idx"),
-    get_subblockdim: query("get_subblock_num"),
+    get_block_idx: query(system.BLOCK_IDX),
+    get_block_num: query(system.BLOCK_NUM),
+    get_subblockid: query(system.SUBBLOCK_IDX),
+    get_subblockdim: query(system.SUBBLOCK_NUM),
     AsyncSession: asynchronous.make_session,
     PrefetchAsyncContext: asynchronous.make_context,
     **{BuildAsyncSession[engine]: asynchronous.no_session for engine in DmaEngine},

@@ -11,10 +11,14 @@ from ptokit.base.location import Location
 from ptokit.frontend.lowering.heap import Heap
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr
 from ptokit.ir.core import NOWHERE, Block, Function, Op, Value
+from ptokit.ir.dialects import arith
 from ptokit.ir.dialects.memory import GET_TILE
 from ptokit.ir.sourcenames import SourceNames
 from ptokit.ir.types import I1, INDEX, ScalarType, Type
 from ptokit.isa.spec import Insn
+
+# Operations that only compute: one serves all who ask for the same, and none is there in vain.
+COMPUTED = frozenset(each.name for each in (*arith.DEFINITIONS, GET_TILE))
 
 Labelled = Sequence[tuple[str, Value]]
 
@@ -72,7 +76,7 @@ class Emitter:
     ) -> Op:
         """Append an operation at the line in hand."""
         key = (name, *(id(v) for _, v in operands), *(t for _, t in results), repr(attrs))
-        is_arithmetic = name.startswith("arith.") or name == GET_TILE.name
+        is_arithmetic = name in COMPUTED
         if is_arithmetic and operands:
             for known in self._known:
                 if key in known:

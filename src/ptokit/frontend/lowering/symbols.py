@@ -25,7 +25,7 @@ from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.heap import Symbol
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr, enumeration_of
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects.arith import predicates
+from ptokit.ir.dialects.arith import CMPF, CMPI, predicates
 from ptokit.ir.types import F32, F64, I1, I64, INDEX, ScalarType, Type
 from ptokit.isa import INSTRUCTIONS
 from ptokit.machine.gm import backwards
@@ -402,11 +402,11 @@ def compare(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
     a, b = _common(emitter, left, right, type_)
     word = {"==": "eq", "!=": "ne"}.get(symbol) or _ORDER[symbol]
     if floats:
-        name, word = "arith.cmpf", ("une" if symbol == "!=" else f"o{word}")
+        record, word = CMPF, ("une" if symbol == "!=" else f"o{word}")
     else:
-        name, word = "arith.cmpi", word if is_equality else f"s{word}"
-    attrs = {"predicate": IntAttr(predicates(name).index(word), I64)}
-    op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", I1)], dict(attrs))
+        record, word = CMPI, word if is_equality else f"s{word}"
+    attrs = {"predicate": IntAttr(predicates(record).index(word), I64)}
+    op = emitter.emit(record.name, [("lhs", a), ("rhs", b)], [("result", I1)], dict(attrs))
     return Number(emitter, op.result)
 
 

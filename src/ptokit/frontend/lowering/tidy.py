@@ -6,12 +6,9 @@ different, whether or not it is looked at later. Only numbers go: every instruct
 
 from __future__ import annotations
 
+from ptokit.frontend.lowering.emitter import COMPUTED
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects import arith, definition_of
-from ptokit.ir.dialects.memory import GET_TILE
 from ptokit.ir.dialects.scf import IF, SWITCH
-
-_FREE = {*arith.DEFINITIONS, GET_TILE}  # to be computed, and not
 
 
 def tidy(body: Block) -> None:
@@ -26,7 +23,7 @@ def tidy(body: Block) -> None:
 def _tidy(block: Block, used: dict[Value, int]) -> None:
     kept: list[Op] = []
     for op in reversed(block.ops):
-        if definition_of(op) in _FREE and not any(used.get(r) for r in op.results):
+        if op.name in COMPUTED and not any(used.get(r) for r in op.results):
             _drop(op.operands, used)
             continue
         if IF.matches(op) or SWITCH.matches(op):

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptokit.ir import arithmetic
+from ptokit.ir.arithmetic import Arithmetic
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op
 from ptokit.ir.dialects.definition import Definition, define, definitions_in
 from ptokit.ir.format import Draft, finish, read
 from ptokit.ir.reader import Head, Reader
-from ptokit.ir.types import I1, I64, Type
+from ptokit.ir.types import I1, I64
 from ptokit.ir.typetext import suggestion
 
 if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
-
-INT_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-FLOAT_PREDICATES = (
-    *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
-    *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
-)
 
 
 # ---- constants ---------------------------------------------------------------------------------
@@ -53,7 +49,7 @@ def _write_constant(printer: Printer, op: Op) -> str:
 
 
 def _read_compare(reader: Reader, head: Head, definition: Definition) -> Op:
-    names = predicates(definition.name)
+    names = predicates(definition)
     draft = Draft()
     where = reader.place()
     word = reader.string() if reader.kind == "string" else reader.take("word", "a predicate")
@@ -80,30 +76,28 @@ def _write_compare(printer: Printer, op: Op) -> str:
     rest = {k: v for k, v in op.attrs.items() if k != "predicate"}
     lhs, rhs = (printer.name(v) for v in op.operands)
     more = f" {dict_text(rest)}" if rest else ""
-    return f" {predicates(op.name)[number.value]}, {lhs}, {rhs}{more} : {op.operands[0].type}"
+    word = predicates(op)[number.value]
+    return f" {word}, {lhs}, {rhs}{more} : {op.operands[0].type}"
 
 
-def predicates(name: str) -> tuple[str, ...]:
-    """The predicates of a comparison, in the order of their numbers."""
-    return INT_PREDICATES if name == "arith.cmpi" else FLOAT_PREDICATES
+def arithmetic_of(op: Op) -> Arithmetic | None:
+    """What an operation computes, where that is a number made of others."""
+    return _ARITHMETIC.get(op.name)
+
+
+def operator_of(op: Op) -> str:
+    """The operator of such an operation, whatever the type of its numbers; else nothing."""
+    found = _ARITHMETIC.get(op.name)
+    return "" if found is None else found.operator
+
+
+def predicates(op: Op | Definition) -> tuple[str, ...]:
+    """The predicates of a comparison, in the order of their numbers; of others none."""
+    found = _ARITHMETIC.get(op.name)
+    return () if found is None else found.predicates
 
 
 # ---- the table ---------------------------------------------------------------------------------
-
-_BINARY_INT = """
-addi subi muli divsi divui remsi remui ceildivsi ceildivui floordivsi andi ori xori shli shrsi
-shrui maxsi minsi maxui minui
-"""
-_BINARY_FLOAT = "addf subf mulf divf remf maximumf minimumf maxnumf minnumf"
-_CASTS = """
-index_cast index_castui bitcast extf truncf extsi extui trunci sitofp uitofp fptosi fptoui
-"""
-_EXTENDED = "addui_extended mulsi_extended mului_extended"
-
-
-def _overflow(reader: Reader, head: Head, draft: Draft) -> Type:
-    return I1 if head.name.startswith("arith.addui") else draft.operands[0].type
-
 
 CONSTANT = define(
     "arith.constant",
@@ -112,6 +106,7 @@ CONSTANT = define(
     write=_write_constant,
     pure=True,
     properties="value",
+    arithmetic=arithmetic.CONSTANT,
 )
 CMPI = define(
     "arith.cmpi",
@@ -120,6 +115,7 @@ CMPI = define(
     write=_write_compare,
     pure=True,
     properties="predicate",
+    arithmetic=arithmetic.COMPARE_INTEGERS,
 )
 CMPF = define(
     "arith.cmpf",
@@ -128,12 +124,14 @@ CMPF = define(
     write=_write_compare,
     pure=True,
     properties="predicate",
+    arithmetic=arithmetic.COMPARE_FLOATS,
 )
 SELECT = define(
     "arith.select",
     "condition:i1 true_value:T false_value:T -> result:T",
     "%condition, %true_value, %false_value {} : T(result)",
     pure=True,
+    arithmetic=arithmetic.SELECT,
 )
 
 
@@ -157,42 +155,46 @@ def _read_flagged(reader: Reader, head: Head, definition: Definition) -> Op:
 
 
 _FLAGGED = ["addi", "subi", "muli", "shli"]
-_OTHERS = (
-    define("arith.negf", "operand:T -> result:T", "%operand {} : T(result)", pure=True),
-    *(
-        define(
-            f"arith.{n}",
-            "lhs:T rhs:T -> result:T",
-            "%lhs, %rhs {} : T(result)",
-            read=_read_flagged if n in _FLAGGED else read,
-            pure=True,
-        )
-        for n in (_BINARY_INT + _BINARY_FLOAT).split()
-    ),
-    *(
-        define(f"arith.{n}", "in:any -> out:any", "%in {} : T(in) to T(out)", pure=True)
-        for n in _CASTS.split()
-    ),
-    # Other signedness, same bits: what conversions between dialects leave of integers.
-    define(
-        "builtin.unrealized_conversion_cast",
-        "in:int -> out:int",
+
+
+def _two(name: str, meaning: Arithmetic, high: str = "") -> Definition:
+    """An operation on two numbers of one type; some have a second result."""
+    return define(
+        f"arith.{name}",
+        f"lhs:T rhs:T -> low:T high:{high}" if high else "lhs:T rhs:T -> result:T",
+        f"%lhs, %rhs {{}} : T({'lhs' if high else 'result'})",
+        read=_read_flagged if name in _FLAGGED else read,
+        pure=True,
+        arithmetic=meaning,
+    )
+
+
+def _one(name: str, meaning: Arithmetic, kind: str = "any") -> Definition:
+    """An operation that makes a number of one of another type."""
+    return define(
+        name,
+        f"in:{kind} -> out:{kind}",
         "%in {} : T(in) to T(out)",
         pure=True,
+        arithmetic=meaning,
+    )
+
+
+_OTHERS = (
+    define(
+        "arith.negf",
+        "operand:T -> result:T",
+        "%operand {} : T(result)",
+        pure=True,
+        arithmetic=arithmetic.NEGATE,
     ),
-    *(
-        define(
-            f"arith.{n}",
-            "lhs:T rhs:T -> low:T high:any",
-            "%lhs, %rhs {} : T(lhs)",
-            infer=_overflow,
-            pure=True,
-        )
-        for n in _EXTENDED.split()
-    ),
+    *(_two(name, each) for name, each in arithmetic.INTEGERS.items()),
+    *(_two(name, each) for name, each in arithmetic.FLOATS.items()),
+    *(_one(f"arith.{name}", each) for name, each in arithmetic.CASTS.items()),
+    _one("builtin.unrealized_conversion_cast", arithmetic.SAME_BITS, "int"),
+    _two("addui_extended", arithmetic.SUM_AND_CARRY, high="i1"),
+    *(_two(name, each, high="T") for name, each in arithmetic.PRODUCTS.items()),
 )
 
 DEFINITIONS = definitions_in(globals())
-NAMES = frozenset(definition.name for definition in DEFINITIONS)
-
-__all__ = ["DEFINITIONS", "predicates"]
+_ARITHMETIC = {each.name: each.arithmetic for each in DEFINITIONS if each.arithmetic is not None}

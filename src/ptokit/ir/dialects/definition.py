@@ -17,6 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ptokit.base.diagnostics import Note
+from ptokit.ir.arithmetic import Arithmetic
 from ptokit.ir.core import Op, Value
 from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, keys_of, read, write
 from ptokit.ir.reader import Head, Reader
@@ -96,6 +97,7 @@ class Definition:
     flow: Flow | None = None  # how values enter its regions and leave them
     insn: Insn | None = None  # the instruction that the operation writes
     micro: Micro | None = None  # or the micro-operation
+    arithmetic: Arithmetic | None = None  # what it computes of numbers
     is_generic: bool = False  # printed in the generic form: the language has no other
     aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
     properties: tuple[str, ...] = ()  # attributes that the generic form keeps apart from others
@@ -373,6 +375,7 @@ def define(
     flow: Flow | None = None,
     insn: Insn | None = None,
     micro: Micro | None = None,
+    arithmetic: Arithmetic | None = None,
     is_generic: bool = False,
     aliases: str = "",
     properties: str = "",
@@ -399,6 +402,7 @@ def define(
         flow,
         insn,
         micro,
+        arithmetic,
         is_generic,
         tuple(aliases.split()),
         tuple(properties.split()),
