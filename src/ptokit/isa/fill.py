@@ -13,6 +13,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
+from ptokit.isa.idioms import MOVES, Idiom
 from ptokit.isa.language import in_text
 from ptokit.isa.rules import must, row_major, separate, unboxed, where, whole_overlap
 from ptokit.isa.services import Poison
@@ -181,6 +182,10 @@ def _pad_value(o: Any) -> Any:
     return np.array(kind.pad_bits(pad), kind.uint).view(kind.np)
 
 
+def _moved(o: Any) -> Idiom | None:
+    return MOVES if o.src.dtype is o.dst.dtype or o.target.is_device else None
+
+
 # ---- the instructions --------------------------------------------------------------------------
 
 _OPERANDS = (
@@ -235,6 +240,7 @@ _SOURCE = "Vec f32 16x64 valid 13x50"
     """,
     steps=_STEPS,
     cpp=Cpp(("", "@mode", "dst @PadVal")),
+    idiom=_moved,
 )
 def TFILLPAD(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     """Copy the valid part of a tile and fill what lies beside it with the pad value of dst.
@@ -281,6 +287,7 @@ def _vec_form(name: str, mode: TFillPadMode, dst: str, doc: str) -> None:
         asm=Asm(forms=frozenset({"l1", "l2"})),
         example={"dst": dst, "src": _SOURCE},
         doc=doc,
+        idiom=_moved,
     )(TFILLPAD.body)
 
 

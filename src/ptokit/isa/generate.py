@@ -13,6 +13,7 @@ from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import GENERATE
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import MOVES
 from ptokit.isa.language import room
 from ptokit.isa.pointwise import NUMBERS
 from ptokit.isa.rules import (
@@ -108,6 +109,7 @@ def _sequence(o: Any) -> View | Extent:
         supplied={"tmp": _COUNTS_ALONE},
     ),
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},
+    idiom=lambda o: MOVES,
     cpp=Cpp(("dst tmp dst.T @descending", "dst dst.T @descending")),
     cost=GENERATE,
 )
@@ -162,6 +164,7 @@ def _rows(o: Any) -> View | Extent:
     ),
     cpp=Cpp(("dst @isUpperOrLower",)),
     cost=GENERATE,
+    idiom=lambda o: MOVES,
 )
 def TTRI(dst: Array, diagonal: int, isUpperOrLower: int) -> None:
     """Write a triangular matrix of ones and zeros.

@@ -43,7 +43,16 @@ class Product:
     start: str | None = None
 
 
-Idiom = Elementwise | Product | tuple[Elementwise, ...]
+@dataclass(frozen=True)
+class Moves:
+    """Every byte that is written is one that is read, or the same whatever is read.
+
+    Which one follows from types, numbers and registers.
+    """
+
+
+MOVES = Moves()
+Idiom = Elementwise | Product | Moves | tuple[Elementwise, ...]
 Find = Callable[[Any], Idiom | None]
 
 

@@ -17,6 +17,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import MOVES
 from ptokit.isa.rules import located, must, same_dtype
 from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Beyond, Refused, Registers
@@ -240,6 +241,7 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
     setup="src.SetChannelSize(src.GetShape(1) * src.GetShape(4)); src.SetFmapH(4); "
     "src.SetFmapW(4); src.SetFilterH(2); src.SetFilterW(2); src.SetPadListArray([0, 1, 0, 1]); "
     "SETFMATRIX(src); SET_IMG2COL_PADDING(src)",
+    idiom=lambda o: MOVES,
 )
 def TIMG2COL(
     dst: Array,

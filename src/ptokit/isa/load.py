@@ -15,7 +15,7 @@ from ptokit.isa.bursts import filled, moved
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv, taken_of_maps
 from ptokit.isa.devices import DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
-from ptokit.isa.idioms import copy
+from ptokit.isa.idioms import MOVES, copy
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import Predicate, both, must, where
 from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule
@@ -386,7 +386,7 @@ _NEW_RULES = [
     gm_in("src", view=_taken),
     pipe=Pipe.MTE2,
     pointwise=_tile,
-    idiom=lambda o: copy("dst", o.dst.dtype) if _tile(o) else None,
+    idiom=lambda o: (copy("dst", o.dst.dtype) if _tile(o) else None) or MOVES,
     asm=Asm(
         indexed="src",
         order=(

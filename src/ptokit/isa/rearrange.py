@@ -10,6 +10,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import MOVES
 from ptokit.isa.rules import (
     Told,
     behind,
@@ -165,6 +166,7 @@ def _lengths(of: str) -> Operand:
         | {"src0": "Vec f32 8x32 valid 8x10", "src1": "Vec f32 8x32 valid 8x14"}
         | dict.fromkeys(("dstIdx", "src0Idx", "src1Idx"), "Vec i8 8x32 valid 8x1")
     ],
+    idiom=lambda o: None if o.src0Idx is not None else MOVES,
 )
 def TCONCAT(
     dst: Array,
@@ -275,6 +277,7 @@ def _like(name: str) -> Any:
         separate("dst1", "src0", "src1", on="a5"),
     ],
     asm=Asm(ins=("src0", "src1"), outs=("dst0", "dst1")),
+    idiom=lambda o: MOVES,
 )
 def TINTERLEAVE(dst1: Array, dst0: Array, src1: Array, src0: Array) -> None:
     """Merge two tiles element by element into one stream, given back as two halves.
@@ -328,6 +331,7 @@ def _separated(o: Any) -> tuple[int, int]:
     asm=Asm(ins=("src0", "src1", "src"), outs=("dst0", "dst1")),
     example={"src0": "Vec {T} 16x64"},
     more_examples=[{"dst1": "Vec f32 4x64", "dst0": "Vec f32 4x64", "src": "Vec f32 4x128"}],
+    idiom=lambda o: MOVES,
 )
 def TDEINTERLEAVE(
     dst1: Array, dst0: Array, src1: Array | None, src0: Array | None, src: Array | None

@@ -25,7 +25,7 @@ from ptokit.isa.fixpipe import (
     is_accumulator,
     store_conversions,
 )
-from ptokit.isa.idioms import Idiom, copy
+from ptokit.isa.idioms import MOVES, Idiom, copy
 from ptokit.isa.language import in_text
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import (
@@ -304,7 +304,7 @@ def _loop(o: Ops) -> Idiom | None:
     if _atomic(o) or not _tile(o) or o.preQuantScalar is not None:
         return None
     relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
-    return drain_loop("dst", o, relu) if _acc(o) else copy("dst", o.dst.dtype)
+    return drain_loop("dst", o, relu) if _acc(o) else copy("dst", o.dst.dtype) or MOVES
 
 
 def _same_count(o: Any) -> bool:

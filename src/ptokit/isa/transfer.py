@@ -21,7 +21,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, drain_loop, is_accumulator
-from ptokit.isa.idioms import Idiom, copy
+from ptokit.isa.idioms import MOVES, Idiom, copy
 from ptokit.isa.scalars import word
 from ptokit.isa.services import Core, Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, scalar, src
@@ -196,16 +196,20 @@ def transfer(
 
 
 def loop(o: Ops) -> Idiom | None:
-    """What `transfer` amounts to where nothing is quantised, and one core gets all of it."""
-    others = {"preQuantScalar", "fp", "tmp", "dst1"}
-    if any(name in others and facts is not None for name, facts in o):
-        return None
-    if o.src.kind != "tile" or o.attrs.get("accToVecMode") is not None:
+    """What `transfer` amounts to where nothing is quantised, and one core gets all of it.
+
+    Without conversion, it moves bytes.
+    """
+    given = {name for name, facts in o if facts is not None}
+    if given & {"preQuantScalar", "fp"} or o.attrs.get("accToVecMode") is not None:
         return None
     relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
-    if is_accumulator(o):
+    if o.src.kind == "tile" and is_accumulator(o):
         return drain_loop("dst", o, relu)
-    return None if relu or o.src.dtype is not o.dst.dtype else copy("dst", o.dst.dtype)
+    if relu or o.src.dtype is not o.dst.dtype:
+        return None
+    is_plain = o.src.kind == "tile" and not given & {"tmp", "dst1"}
+    return (copy("dst", o.dst.dtype) if is_plain else None) or MOVES
 
 
 def _within(size: int) -> slice:

@@ -24,6 +24,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.freedom import unspecified
+from ptokit.isa.idioms import MOVES
 from ptokit.isa.memory import as_bits_of
 from ptokit.isa.rules import Told, located, must, under, where
 from ptokit.isa.services import Poison
@@ -417,6 +418,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
         "Hardware copies what lies in the source in place of channels beyond C; the reference "
         "engine writes zeros there.",
     ),
+    idiom=lambda o: MOVES,
 )
 def TTRANS(dst: Array, src: Array, tmp: Array, ops: Ops, poison: Poison) -> None:
     """Transpose a Vec tile, or convert a Vec convolution tile between layouts.

@@ -15,6 +15,7 @@ import numpy as np
 
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
+from ptokit.base.layout import Array
 from ptokit.engines.compiled import reductions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
@@ -26,7 +27,7 @@ from ptokit.engines.compiled.loops import (
 )
 from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, room
 from ptokit.isa.expr import Arg, Expr, walk
-from ptokit.isa.idioms import Elementwise, Product
+from ptokit.isa.idioms import Elementwise, Idiom, Product
 from ptokit.isa.meaning import Each, Reduce
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
@@ -49,11 +50,13 @@ class Native:
     # Where the place of an operand goes, which operand, and how many bytes behind its address.
     places: tuple[tuple[int, int, int], ...]
     scratch: int = 0  # bytes of memory 0 that it uses
+    table: Array | None = None  # what it reads beside its operands
+    own: tuple[tuple[int, int], ...] = ()  # where a place in the table goes, and which
 
 
 def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Native]:
     """What the library has for a call with these arguments, in order."""
-    insn, ops = call.insn, call.ops
+    insn = call.insn
     if call.cleared:
         raise Unsupported("more is written than the operands say")
     if insn.means is not None:
@@ -63,7 +66,7 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
         if isinstance(form, Reduce) and not call.copies:
             return [reductions.native(call, dict(zip(insn.names, args, strict=True)))]
         raise Unsupported(type(form).__name__)
-    idiom = None if insn.idiom is None else insn.idiom(ops)
+    idiom = idiom_of(call)
     if isinstance(idiom, Elementwise):
         idiom = (idiom,)
     if isinstance(idiom, tuple):
@@ -75,6 +78,11 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
     if isinstance(idiom, Product):
         return [_product(call, idiom)]
     raise Unsupported("no meaning that can be read")
+
+
+def idiom_of(call: Call) -> Idiom | None:
+    """The loop that its body amounts to, where its record knows one."""
+    return None if call.insn.idiom is None else call.insn.idiom(call.ops)
 
 
 def access_of(call: Call, bound: Sequence[Access], operand: int) -> Access | None:

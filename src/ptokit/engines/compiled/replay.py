@@ -24,17 +24,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptokit.base.layout import Array
+from ptokit.engines.compiled.bodies import Body, Differs, Noted, region
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import Library, library
-from ptokit.engines.compiled.natives import Kernel, Native, access_of, natives
-from ptokit.isa.services import Refused
+from ptokit.engines.compiled.memories import Addresses, Memories
+from ptokit.engines.compiled.moves import moves
+from ptokit.engines.compiled.natives import Kernel, Native, access_of, idiom_of, natives
+from ptokit.isa.idioms import Moves
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
-from ptokit.machine.core import Core
-from ptokit.machine.faults import refusal
-from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
-from ptokit.machine.providers import BeyondProvider, PoisonProvider, Services
+from ptokit.machine.providers import Services
 from ptokit.machine.resident import Again, Resident
 from ptokit.machine.scheduler import Outcome
 
@@ -44,92 +44,12 @@ _MOST_IN_VAIN = 2  # attempts at a launch whose values make a difference
 _UNREPEATABLE = frozenset({"world", "unit"})  # services whose answers are not noted
 
 
-class Noted(NamedTuple):
-    """One executed call."""
-
-    call: Call
-    args: Sequence[Any]
-    operands: Sequence[Any]
-    bound: Sequence[Access]  # of the operands in global memory, in their order
-    site: Any
-    core: Core
-    registers: dict[str, Any] | None  # where it looks at them
-    undefined: tuple[Any, ...]  # regions of its operands that it declared undefined
-
-
 class Stretch(NamedTuple):
     """A part of the stream: calls of one block."""
 
     begin: int
     end: int
     block: int
-
-
-class Memories:
-    """The memories of a run by number: 0 is scratch of the library, then come the arrays of the
-    user, which are others in every launch, then those of cores and FIFOs."""
-
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        buffers = [GmBuffer(array) for array in arrays]
-        self._arrays = [(buffer.base, max(buffer.nbytes, 1)) for buffer in buffers]
-        self._others: list[Array] = []
-        self._numbers: dict[int, int] = {}  # of the others, by identity
-        self.scratch = 1  # bytes of memory 0
-
-    def place(self, access: Access, behind: int) -> tuple[int, int]:
-        """The number of the memory an access goes to, and a place behind its own there."""
-        offset = access.offset + behind
-        array = self.array(access)
-        if array is not None:
-            return 1 + array[0], array[1] + behind
-        memory = access.memory.data
-        known = self._numbers.get(id(memory))
-        if known is None:
-            self._others.append(memory)
-            known = self._numbers[id(memory)] = len(self._arrays) + len(self._others)
-        return known, offset
-
-    def array(self, access: Access) -> tuple[int, int] | None:
-        """The array of the user that an access goes to, and where; None: another memory."""
-        if isinstance(access.memory, GmBuffer):
-            base = access.memory.base
-            for number, (start, size) in enumerate(self._arrays):
-                if start <= base < start + size:
-                    return number, access.offset + base - start
-        return None
-
-    def addresses(self) -> Addresses:
-        """Where each of them begins."""
-        return Addresses(self.scratch, len(self._arrays), self._others)
-
-    def more_addresses(self) -> Addresses:
-        """The same for another thread, which has memories of its own."""
-        others = [np.zeros(memory.nbytes, np.uint8) for memory in self._others]
-        return Addresses(self.scratch, len(self._arrays), others)
-
-
-class Addresses:
-    """Where the memories of one thread begin; the arrays of the user are told at each launch."""
-
-    def __init__(self, scratch: int, arrays: int, others: Sequence[Array]) -> None:
-        self._arrays = arrays
-        room = np.zeros(scratch + _ALIGNMENT, np.uint8)
-        self._kept = (room, *others)
-        first = -(-room.ctypes.data // _ALIGNMENT) * _ALIGNMENT
-        places = (memory.ctypes.data for memory in others)
-        self._places = np.array([first, *[0] * arrays, *places], np.int64)
-        self.pointer = self._places.ctypes.data
-
-    def tell(self, places: Sequence[int]) -> None:
-        """Where the arrays of the user lie."""
-        self._places[1 : 1 + self._arrays] = places
-
-
-_ALIGNMENT = 64
-
-
-def _region(access: Access) -> tuple[str, slice, slice]:
-    return access.operand, access.pattern.rows, access.pattern.cols
 
 
 class Tape:
@@ -150,6 +70,7 @@ class Tape:
         self.reason = ""  # why the run cannot be repeated
         self._begin = self._block = 0
         self._natives: dict[Any, list[Native] | None] = {}
+        self._machine: Machine | None = None
 
     def follow(self, machine: Machine) -> None:
         """Note all that a machine executes from now on."""
@@ -167,7 +88,8 @@ class Tape:
                 return
             looks = "registers" in insn.services or insn.uses
             registers = dict(machine.core.registers) if looks else None
-            lost = () if services is None else tuple(_region(a) for a, _ in services.undefined)
+            lost = () if services is None else tuple(region(a) for a, _ in services.undefined)
+            self._machine = machine
             self._note(Noted(call, args, operands, bound, site, machine.core, registers, lost))
 
         machine.tape = note
@@ -211,11 +133,12 @@ class Tape:
         call = note.call
         # Zeros of both signs are equal, and are other numbers.
         numbers = [repr(note.operands[index]) for index in call.values]
-        key = (call, *(access.pattern for access in note.bound), *numbers)
+        registers = sorted((note.registers or {}).items())
+        key = (call, *(access.pattern for access in note.bound), *numbers, repr(registers))
         if key not in self._natives:
             self._natives[key] = self._found(note)
         found = self._natives[key]
-        if found is None or _heeds(note):
+        if found is None:
             return False
         for each in found:
             number = self.kernels.setdefault(each.kernel, len(self.kernels))
@@ -224,6 +147,9 @@ class Tape:
                 access = access_of(call, note.bound, operand)
                 assert access is not None
                 words[at + 2 : at + 4] = self.memories.place(access, behind)
+            for at, behind in each.own:
+                assert each.table is not None
+                words[at + 2 : at + 4] = self.memories.table(each.table), behind
             self.memories.scratch = max(self.memories.scratch, each.scratch)
             self.records.append(len(self.words))
             self.words.extend(words)
@@ -231,7 +157,13 @@ class Tape:
 
     def _found(self, note: Noted) -> list[Native] | None:
         try:
-            found = natives(note.call, note.args, note.bound)
+            if isinstance(idiom_of(note.call), Moves):
+                assert self._machine is not None
+                found = moves(note, self._machine)
+            elif _heeds(note):
+                return None
+            else:
+                found = natives(note.call, note.args, note.bound)
             for each in found:
                 self._library.write(each.kernel)
         except Unsupported:
@@ -292,7 +224,7 @@ class Replay:
                     else:
                         with np.errstate(all="ignore"):
                             part.run(self._machine, arrays)
-        except _Differs:
+        except Differs:
             for each, before in kept:
                 each[...] = before
             self.in_vain += 1
@@ -401,112 +333,3 @@ class Replays:
     def clear(self) -> None:
         """Forget all of them."""
         self._known.clear()
-
-
-class Body:
-    """A call that runs as its body does."""
-
-    def __init__(self, note: Noted, memories: Memories) -> None:
-        self._note = note
-        self._args = list(note.args)
-        # Of the operands in global memory: which, the access, and the array of the user with the
-        # place there. Arrays of the first launch are not kept alive.
-        self._far: list[tuple[int, Access, tuple[int, int] | None]] = []
-        for (index, _), access in zip(note.call.global_patterns, note.bound, strict=False):
-            self._far.append((index, access, memories.array(access)))
-            self._args[index] = None
-
-    def run(self, machine: Machine, arrays: Sequence[Array]) -> None:
-        """Fetch, run, write back; what is defined was found out when it was noted."""
-        note = self._note
-        call, args = note.call, list(self._args)
-        for index, access in call.copies:
-            pattern = access.pattern
-            empty = np.empty(pattern.shape, pattern.dtype.np)
-            args[index] = access.array() if pattern.reads else empty
-        far: list[tuple[int, Access]] = []
-        for index, access, place in self._far:
-            if place is not None:
-                access = access.pattern.at(GmBuffer(arrays[place[0]]), place[1])
-            far.append((index, access))
-            args[index] = access.array()
-        more, services = call.keywords, None
-        if call.services:
-            services = _Unchecked(machine, call, note.operands, note.site)
-            services.registers = {} if note.registers is None else dict(note.registers)
-            services.regions = []
-            more = {**more, **{name: services.of(name) for name in call.services}}
-        before, machine.core = machine.core, note.core
-        try:
-            call.body(*args, **more)
-        except Refused as error:
-            raise refusal(call.insn, error, note.site, call.ops.target.name) from None
-        finally:
-            machine.core = before
-        if services is not None and tuple(services.regions) != note.undefined:
-            raise _Differs
-        for index, access in (*call.copies, *far):
-            if access.pattern.steps is None and access.writes:
-                access.store(args[index])
-        for access in call.cleared:
-            access.write(np.zeros(access.shape, access.dtype.np))
-
-
-class _Differs(Exception):  # noqa: N818 - named after what happened
-    """Values lead to undefined elements: whether these are ever read, only the steps can tell."""
-
-
-class _Defined(PoisonProvider):
-    """All is defined: that was found out when the run was noted."""
-
-    __slots__ = ()
-
-    def poison(self, name: str, rows: slice, cols: slice) -> None:
-        if rows.start < rows.stop and cols.start < cols.stop:
-            run = self._run
-            assert isinstance(run, _Unchecked)
-            run.regions.append(_region(self._region(name, rows, cols)))
-
-    def poison_where(self, name: str, where: Array) -> None:
-        if where.any():
-            raise _Differs
-
-    def undefined(self, name: str) -> Array | None:
-        return None
-
-    def demand(self, name: str, part: tuple[slice, slice]) -> None:
-        return
-
-    def demand_where(self, name: str, where: Array) -> None:
-        return
-
-    def leave(self, name: str, array: Array) -> None:
-        array[...] = self._handed(name).read()
-
-    def peek(self, name: str) -> tuple[Array, Array]:
-        values, defined = super().peek(name)
-        return values, np.ones_like(defined)
-
-
-class _Beyond(BeyondProvider):
-    """Nothing is known of elements outside the operands."""
-
-    __slots__ = ()
-
-    def read(self, name: str, places: Array) -> Array:
-        raise _Differs
-
-
-class _Unchecked(Services):
-    """What a body may ask for in a run that is repeated."""
-
-    __slots__ = ("regions", "registers")
-
-    registers: dict[str, Any]
-    regions: list[tuple[str, slice, slice]]  # that the body has declared undefined
-
-    def of(self, name: str) -> Any:
-        if name == "registers":
-            return self.registers
-        provider = {"poison": _Defined, "beyond": _Beyond}.get(name)
-        return super().of(name) if provider is None else provider(self)

@@ -1,0 +1,85 @@
+"""The memories a stream of calls works on: which there are, and where they lie in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ptokit.base.layout import Array
+from ptokit.machine.access import Access
+from ptokit.machine.gm import GmBuffer
+
+
+class Memories:
+    """The memories of a run by number: 0 is scratch of the library, then come the arrays of the
+    user, which are others in every launch, then those of cores and FIFOs, and tables."""
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        buffers = [GmBuffer(array) for array in arrays]
+        self._arrays = [(buffer.base, max(buffer.nbytes, 1)) for buffer in buffers]
+        self._others: list[Array] = []
+        self._numbers: dict[int, int] = {}  # of the others, by identity
+        self._tables: set[int] = set()  # those that nobody writes
+        self.scratch = 1  # bytes of memory 0
+
+    def place(self, access: Access, behind: int) -> tuple[int, int]:
+        """The number of the memory an access goes to, and a place behind its own there."""
+        offset = access.offset + behind
+        array = self.array(access)
+        if array is not None:
+            return 1 + array[0], array[1] + behind
+        return self._number(access.memory.data), offset
+
+    def table(self, table: Array) -> int:
+        """The number of a memory that is only read."""
+        self._tables.add(id(table))
+        return self._number(table)
+
+    def _number(self, memory: Array) -> int:
+        known = self._numbers.get(id(memory))
+        if known is None:
+            self._others.append(memory)
+            known = self._numbers[id(memory)] = len(self._arrays) + len(self._others)
+        return known
+
+    def array(self, access: Access) -> tuple[int, int] | None:
+        """The array of the user that an access goes to, and where; None: another memory."""
+        if isinstance(access.memory, GmBuffer):
+            base = access.memory.base
+            for number, (start, size) in enumerate(self._arrays):
+                if start <= base < start + size:
+                    return number, access.offset + base - start
+        return None
+
+    def addresses(self) -> Addresses:
+        """Where each of them begins."""
+        return Addresses(self.scratch, len(self._arrays), self._others)
+
+    def more_addresses(self) -> Addresses:
+        """The same for another thread, which has memories of its own."""
+        others = [
+            memory if id(memory) in self._tables else np.zeros(memory.nbytes, np.uint8)
+            for memory in self._others
+        ]
+        return Addresses(self.scratch, len(self._arrays), others)
+
+
+class Addresses:
+    """Where the memories of one thread begin; the arrays of the user are told at each launch."""
+
+    def __init__(self, scratch: int, arrays: int, others: Sequence[Array]) -> None:
+        self._arrays = arrays
+        room = np.zeros(scratch + _ALIGNMENT, np.uint8)
+        self._kept = (room, *others)
+        first = -(-room.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+        places = (memory.ctypes.data for memory in others)
+        self._places = np.array([first, *[0] * arrays, *places], np.int64)
+        self.pointer = self._places.ctypes.data
+
+    def tell(self, places: Sequence[int]) -> None:
+        """Where the arrays of the user lie."""
+        self._places[1 : 1 + self._arrays] = places
+
+
+_ALIGNMENT = 64
