@@ -10,7 +10,7 @@ import hashlib
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, NotSupported, PtoError, fail, usage_error
 from ptokit.base.dtypes import i8, u8
 from ptokit.base.entry import public
-from ptokit.base.layout import raw_bytes
+from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.location import Location
 from ptokit.from_python import CORES
 from ptokit.from_text import Program, TextSource
@@ -34,6 +34,7 @@ from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.machine.foreign import carries_array
 from ptokit.machine.gm import GmBuffer, as_array, element_type
 from ptokit.machine.jobs import apart
+from ptokit.machine.ranks import here
 from ptokit.native import compiler, tokens
 from ptokit.native.compiler import Unit
 from ptokit.native.headers import elements
@@ -271,18 +272,19 @@ class CppSource:
 
         def body() -> None:
             if not loaded:  # in the process of the launch
-                loaded.update({kind: Library(path, self.file) for kind, path in paths.items()})
-                for kind, library in loaded.items():
+                loaded.update({kind: _loaded(path, self.file) for kind, path in paths.items()})
+                for kind, library in loaded.items() if keeper else ():
                     trace.connect(kind, library)
             run_of = current().sync
             if run_of not in hosts:
                 hosts.clear()
-                arrays = [as_array(value) for value in values if carries_array(value)]
-                hosts[run_of] = Runtime(loaded, Memory(arrays))
+                hosts[run_of] = Runtime(loaded, Memory(_reachable(values)))
             hosts[run_of].body(number, words)()
 
         start = Location(self.file, self.entry.line)
-        keeper = Keeper(self.name, trace, paths, start, self.program.time_limit)
+        keeper = None
+        if here() is None:  # devices of a world take turns in one process, which is this one
+            keeper = Keeper(self.name, trace, paths, start, self.program.time_limit)
         # Code that sees no data, and nothing of the system, does the same each time.
         is_told = compiler.is_watching() and all(map(is_pure, paths.values()))
         identity = (tuple(paths.items()), number) if is_told else None
@@ -320,6 +322,26 @@ class CppSource:
 
     def __str__(self) -> str:
         return f"{self.expression}({self.entry.parameters}), C++"
+
+
+@cache
+def _loaded(path: Path, file: str) -> Library:
+    return Library(path, file)
+
+
+def _reachable(values: Iterable[Any]) -> list[Array]:
+    """The arrays that a kernel may touch: its own, and the windows of the other devices."""
+    own, rank = [as_array(value) for value in values if carries_array(value)], here()
+    if rank is None:
+        return own
+    windows = [array for window in rank.ranks.windows for array in window]
+    ends = [np.lib.array_utils.byte_bounds(each) for each in windows]
+
+    def is_part(array: Array) -> bool:
+        first, last = np.lib.array_utils.byte_bounds(array)
+        return any(low <= first and last <= high for low, high in ends)
+
+    return [*windows, *(each for each in own if not is_part(each))]
 
 
 def _contents(value: Any) -> Any:

@@ -76,6 +76,12 @@ def _is_by_hand(insn: Insn) -> bool:
     return places or elements or any(each.type is OpCode for each in insn.attrs)
 
 
+# What a call comes to in C++, by what its record returns.
+_RESULTS = {
+    "": "::pto::RecordEvent",
+    "i1": "bool",
+    "async_event": "::pto::comm::AsyncEvent",
+}
 _GIVEN = frozenset(["tile", "global", "conv", "scalar", "number", "pointer", "pipe", "event"])
 
 
@@ -192,7 +198,8 @@ def _instructions_header() -> str:
         space, _, name = each.name.rpartition(".")
         takes_values = any(not a.argument for a in _family(each)) or "fifo" in _kinds(each)
         macro = "PTOKIT_INSN_T" if takes_values else "PTOKIT_INSN"
-        spaces.setdefault(space, []).append(f"{macro}({name}, {number}, {str(asks(each)).lower()})")
+        words = name, number, str(asks(each)).lower(), _RESULTS[each.returns]
+        spaces.setdefault(space, []).append(f"{macro}({', '.join(map(str, words))})")
     written = "\n".join(
         f"namespace pto{'::' + space if space else ''} {{\n" + "\n".join(lines) + "\n}"
         for space, lines in spaces.items()

@@ -93,6 +93,7 @@ class Library:
     path: Path
     source: str
     mode: int = os.RTLD_NOW  # as dlopen takes it
+    host: Any = None  # who carries out its records
     _sites: dict[tuple[int, ...], CppSite] = field(default_factory=dict[tuple[int, ...], CppSite])
 
     def __post_init__(self) -> None:

@@ -11,22 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptokit.base.comm_enums import CcuInputSource
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout, TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.frontend.comm_types import CcuTriggerContext, ParallelGroup
 from ptokit.frontend.instruction import resolved
 from ptokit.isa.fifos import FixpipeParams
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.isa.spec import Insn
+from ptokit.machine.asynchronous import AsyncEvent, AsyncSession, PrefetchAsyncContext
 from ptokit.machine.core import Core
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject
 from ptokit.native.headers import elements, enumeration_types, instructions
 
 TILE, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT = range(1, 12)
+GROUP, SESSION, TRIGGER, CONTEXT = range(12, 16)
 _UNBOUND = -1
 _NOTHING = np.zeros(64, np.uint8)
 
@@ -119,6 +123,9 @@ class Reader:
         self.memory = memory
         self.events: dict[int, Any] = {}
         self.fifos: dict[int, Any] = {}
+        self.transfers: dict[int, AsyncEvent] = {}
+        self._sessions: dict[int, AsyncSession] = {}
+        self._contexts: dict[int, PrefetchAsyncContext] = {}
         self._types: dict[int, Any] = {}
         self._tiles: dict[tuple[int, ...], TileObject] = {}
 
@@ -188,6 +195,28 @@ class Reader:
                 elements()[element - 1], tuple(dims[:5]), tuple(dims[5:]), Layout(layout)
             )
         return GlobalObject(spec, self.memory.pointer(address, spec.dtype), sizes, strides)
+
+    def session(self, number: int) -> AsyncSession:
+        """A session of C++, by the number that it has there."""
+        return self._sessions.setdefault(number, AsyncSession())
+
+    def context(self, own: int, workspace: int, external: int) -> PrefetchAsyncContext:
+        """What a prefetch is called with; its own session has the first number."""
+        found = self._contexts.get(own)
+        if found is None:
+            at = self.memory.pointer(workspace, u8)
+            given = self.session(external) if external else None
+            found = self._contexts[own] = PrefetchAsyncContext(at, given)
+            self._sessions[own] = found.session
+        return found
+
+    def group(self, tensors: int, size: int, count: int, root: int) -> ParallelGroup:
+        """A group of views, which lie in an array of C++."""
+        views: list[GlobalObject] = []
+        for number in range(count):
+            type_, address, *rest = _numbers(tensors + number * size, 12)
+            views.append(self.tensor(type_, address, tuple(rest[:5]), tuple(rest[5:])))
+        return ParallelGroup(views, root)
 
     def conv(self, words: tuple[int, ...], core: Core) -> ConvObject:
         type_, address, *rest = words
@@ -265,6 +294,22 @@ class _Operands:
         self.args.append(self.reader.fifos[handle])
         self.is_fixed = False
 
+    def group(self, at: int, *words: int) -> None:
+        self.args.append(self.reader.group(*words))
+        self.is_fixed = False
+
+    def session(self, at: int, number: int) -> None:
+        self.args.append(self.reader.session(number))
+        self.is_fixed = False
+
+    def trigger(self, at: int, slot: int, mask: int, member: int, source: int) -> None:
+        self.args.append(CcuTriggerContext(slot, mask, member, CcuInputSource(source)))
+        self.is_fixed = False
+
+    def context(self, at: int, *words: int) -> None:
+        self.args.append(self.reader.context(*words))
+        self.is_fixed = False
+
     def counts(self, at: int, where: int, size: int) -> None:
         counts = MrgSortExecutedNumList()
         self.args.append(counts)
@@ -296,6 +341,10 @@ _OPERANDS: dict[int, tuple[int, Callable[..., None]]] = {
     EVENT: (1, _Operands.event),
     FIFO: (1, _Operands.fifo),
     OBJECT: (2, _Operands.counts),
+    GROUP: (4, _Operands.group),
+    SESSION: (1, _Operands.session),
+    TRIGGER: (4, _Operands.trigger),
+    CONTEXT: (3, _Operands.context),
 }
 _ARGUMENTS: dict[int, tuple[int, Callable[..., Any]]] = {
     INTEGER: (1, int),

@@ -14,11 +14,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ptokit.base.comm_enums import DmaEngine
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
 from ptokit.base.location import foreign_site
 from ptokit.engines.verdicts import may_look
+from ptokit.frontend.asynchronous import BuildAsyncSession, check_scratch
 from ptokit.frontend.events import event_class
 from ptokit.frontend.pipes import mpipe_class, pipe_class
 from ptokit.frontend.session import current
@@ -26,6 +28,8 @@ from ptokit.frontend.types import tile_class
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import SIGNAL_BASE
 from ptokit.isa.fifos import PipeSpec
+from ptokit.isa.sessions import SdmaBaseConfig
+from ptokit.machine.asynchronous import AsyncEvent
 from ptokit.machine.objects import GlobalObject, TileObject
 from ptokit.machine.sync import NO_OPERANDS
 from ptokit.native.headers import asks, instructions, operation_classes
@@ -37,7 +41,9 @@ STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
 OP_BARRIER, ASSERTION, TRAP = -10, -11, -12
 MFIFO_NEW, FIFO_END, FIFO_CLOSE = -20, -21, -22
+SESSION_SDMA, SESSION_URMA, TRANSFER_FIELD, TRANSFER_WAIT, TRANSFER_TEST = range(-30, -35, -1)
 END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, _END_SIGNAL = range(6)
+_OF_TRANSFERS = range(TRANSFER_TEST, SESSION_SDMA + 1)
 PLACE = 4  # words of a record before its own: the code, and three return addresses
 
 
@@ -53,8 +59,6 @@ class Runtime:
         self._raised: dict[int, BaseException] = {}
         self._waits = [asks(each) for each in instructions()]
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
-        for each in self._libraries.values():
-            each.connect(self._carry_out)
         # Libraries with code for cores that the kernel has no part for.
         self._others = tuple(others.values())
         self._refusing = [CARRY_OUT(partial(self._refuse, *each)) for each in others.items()]
@@ -93,7 +97,7 @@ class Runtime:
             faulthandler.disable()  # a crash is told by whoever started this process
             library = self.library
             library.statics.become(core.number)
-            library.watch(self._reader.memory.spans())
+            self._come_into_force(library)
             enter()
             for each in self._others:
                 each.loaded.ptokit_finish()
@@ -103,6 +107,12 @@ class Runtime:
                 raise raised
 
         return run
+
+    def _come_into_force(self, library: Library) -> None:
+        """Records of a library come here: devices that take turns in one process share it."""
+        library.host = self
+        library.connect(self._carry_out)
+        library.watch(self._reader.memory.spans())
 
     @property
     def library(self) -> Library:
@@ -143,6 +153,8 @@ class Runtime:
         finally:
             foreign_site.reset(before)
             library.statics.become(core.number)  # others may have gone on meanwhile
+            if library.host is not self:
+                self._come_into_force(library)
         return value
 
     def _read(self, record: bytes, machine: Any, library: Library, here: KnownRecords) -> int:
@@ -167,6 +179,9 @@ class Runtime:
         comes_again = (call.is_fixed or call.insn.binds) and not waits and not call.insn.returns
         if comes_again and not machine.follows:
             here.keep(record, Known(call, site, machine))
+        if isinstance(got, AsyncEvent):
+            self._reader.transfers[number := len(self._reader.transfers) + 1] = got
+            return number
         return 0 if got is None else bits(got)
 
     def _give_back(self, call: Call, core: Any) -> None:
@@ -200,6 +215,27 @@ class Runtime:
         else:
             waits = what == END_WAIT
             pipe.order(is_producer=not consumes, waits=waits, site=foreign_site.get())
+
+    def _serve_transfer(self, service: int, words: tuple[int, ...]) -> int:
+        """Sessions with engines beside the core, and the events of what they were given."""
+        machine, reader = current(), self._reader
+        if service == SESSION_SDMA:
+            number, type_, address, rows, cols, at, sync_id, *config, group = words
+            scratch = reader.tile(type_, address, rows, cols, machine.core)
+            check_scratch(scratch, is_tile=True)
+            workspace = reader.memory.pointer(at, u8)
+            given = SdmaBaseConfig(*config)
+            session = reader.session(number)
+            return session.build(machine, scratch, workspace, sync_id, given, group)
+        if service == SESSION_URMA:
+            number, at, peer = words
+            build = BuildAsyncSession[DmaEngine.URMA]
+            return build(reader.memory.pointer(at, u8), peer, reader.session(number))
+        event = reader.transfers.get(words[0], AsyncEvent())  # of 0: nothing is pending
+        if service == TRANSFER_FIELD:
+            return int(event.engine) if words[1] else event.handle
+        ask = event.Wait if service == TRANSFER_WAIT else event.Test
+        return ask(reader.session(words[1]))
 
     def _serve(self, service: int, words: tuple[int, ...]) -> int:
         machine, reader = current(), self._reader
@@ -235,6 +271,9 @@ class Runtime:
             pipe = reader.fifos.pop(words[0])
             pipe.close(machine.core)
             machine.core.pipes.remove(pipe)
+        elif service in _OF_TRANSFERS:
+            machine.has_looked = True
+            return self._serve_transfer(service, words)
         elif service == OP_BARRIER:
             barrier = INSTRUCTIONS["TSYNC"]
             machine.execute(barrier, (), (operation_classes()[words[0]],), foreign_site.get())

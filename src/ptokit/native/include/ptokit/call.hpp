@@ -1,6 +1,6 @@
 // From the call of an instruction to its record: operands and template arguments as words.
 #pragma once
-#include "order.hpp"
+#include "comm.hpp"
 
 namespace ptokit {
 template <typename T> constexpr int64_t places()
@@ -28,6 +28,13 @@ template <typename T> PTOKIT_INLINE void operand(Record& r, const T& given)
         for (const auto& each : given) operand(r, each);
     } else if constexpr (std::is_base_of_v<EventBase, U>) r.put({EVENT, given.handle});
     else if constexpr (std::is_base_of_v<FifoBase, U>) r.put({FIFO, given.handle});
+    else if constexpr (std::is_base_of_v<GroupBase, U>)
+        r.put({GROUP, (int64_t)given.tensors, (int64_t)sizeof(typename U::value_type), given.nranks, given.rootIdx});
+    else if constexpr (std::is_base_of_v<SessionBase, U>) r.put({SESSION, given.session()});
+    else if constexpr (std::is_base_of_v<ContextBase, U>)
+        r.put({CONTEXT, given.session.session(), (int64_t)given.workspace, given.externalSession ? given.externalSession->session() : 0});
+    else if constexpr (std::is_same_v<U, pto::comm::CcuTriggerContext>)
+        r.put({TRIGGER, (int64_t)given.ckeSlotVA, given.mask, given.selfIdx, (int64_t)given.inputSource});
     else if constexpr (std::is_enum_v<U>) {
         if constexpr (Enumeration<U>::number != 0) r.put({ENUM, Enumeration<U>::number, (int64_t)given});
         else r.put({INTEGER, (int64_t)given});
@@ -75,32 +82,47 @@ template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A
     r.end();
     return 0;
 }
+// What a call gives back: most give a name for their end, by which events are recorded.
+template <typename R> PTOKIT_INLINE R result(int64_t value)
+{
+    if constexpr (std::is_same_v<R, pto::comm::AsyncEvent>) {
+        auto ask = [value](bool engine) {
+            Record r(TRANSFER_FIELD, nullptr);
+            r.put({value, engine});
+            return r.ask();
+        };
+        R found((uint64_t)ask(false), (pto::comm::DmaEngine)ask(true));
+        found.number = value;
+        return found;
+    } else if constexpr (std::is_same_v<R, bool>) return value != 0;
+    else return {};
+}
 }  // namespace ptokit
 
 // Template arguments come as values, types, or both in any order: types are collected, values kept.
 #define PTOKIT_OPEN(...) __VA_ARGS__
-#define PTOKIT_FORM(NAME, CODE, ASKS, HEAD, ARGS) \
-    template <PTOKIT_OPEN HEAD typename... A> __attribute__((noinline)) ::pto::RecordEvent NAME(const A&... given) \
+#define PTOKIT_FORM(NAME, CODE, ASKS, RESULT, HEAD, ARGS) \
+    template <PTOKIT_OPEN HEAD typename... A> __attribute__((noinline)) RESULT NAME(const A&... given) \
     { \
-        ::ptokit::call<CODE, ASKS, PTOKIT_OPEN ARGS>(__builtin_return_address(0), ::ptokit::Steady<A>(given)...); \
-        return {}; \
+        return ::ptokit::result<RESULT>( \
+            ::ptokit::call<CODE, ASKS, PTOKIT_OPEN ARGS>(__builtin_return_address(0), ::ptokit::Steady<A>(given)...)); \
     }
-#define PTOKIT_INSN(NAME, CODE, ASKS) PTOKIT_FORM(NAME, CODE, ASKS, (typename... E, ), (::ptokit::Types<E...>))
-#define PTOKIT_INSN_T(NAME, CODE, ASKS) \
-    PTOKIT_INSN(NAME, CODE, ASKS) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto... W, ), (::ptokit::Types<>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, auto V, auto... W, ), (::ptokit::Types<T0>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, auto V, auto... W, ), (::ptokit::Types<T0, T1>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, typename T3, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, typename T3, typename T4, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, typename T3, typename T4, typename T5, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4, T5>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, auto... W, ), (::ptokit::Types<T0>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, auto... W, ), (::ptokit::Types<T0, T1>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, typename T2, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, typename T2, typename T3, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, typename T2, typename T3, typename T4, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4>, V, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, auto... W, ), (::ptokit::Types<T0>, V, V1, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, typename T1, auto... W, ), (::ptokit::Types<T0, T1>, V, V1, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, typename T1, typename T2, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, V1, W...)) \
-    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, typename T1, typename T2, typename T3, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, V1, W...))
+#define PTOKIT_INSN(NAME, CODE, ASKS, RESULT) PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename... E, ), (::ptokit::Types<E...>))
+#define PTOKIT_INSN_T(NAME, CODE, ASKS, RESULT) \
+    PTOKIT_INSN(NAME, CODE, ASKS, RESULT) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, auto... W, ), (::ptokit::Types<>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename T0, auto V, auto... W, ), (::ptokit::Types<T0>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename T0, typename T1, auto V, auto... W, ), (::ptokit::Types<T0, T1>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename T0, typename T1, typename T2, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename T0, typename T1, typename T2, typename T3, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename T0, typename T1, typename T2, typename T3, typename T4, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (typename T0, typename T1, typename T2, typename T3, typename T4, typename T5, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4, T5>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, typename T0, auto... W, ), (::ptokit::Types<T0>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, typename T0, typename T1, auto... W, ), (::ptokit::Types<T0, T1>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, typename T0, typename T1, typename T2, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, typename T0, typename T1, typename T2, typename T3, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, typename T0, typename T1, typename T2, typename T3, typename T4, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, auto V1, typename T0, auto... W, ), (::ptokit::Types<T0>, V, V1, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, auto V1, typename T0, typename T1, auto... W, ), (::ptokit::Types<T0, T1>, V, V1, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, auto V1, typename T0, typename T1, typename T2, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, V1, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, RESULT, (auto V, auto V1, typename T0, typename T1, typename T2, typename T3, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, V1, W...))
