@@ -29,6 +29,11 @@ class Elementwise:
     expr: Expr
     at: tuple[int, int] | None = None  # None: they have that shape, or it is another case
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether elements stay what they are; in any other case, too, bytes are only moved."""
+        return isinstance(self.expr, Arg)
+
 
 @dataclass(frozen=True)
 class Product:

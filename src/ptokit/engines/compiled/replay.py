@@ -30,7 +30,7 @@ from ptokit.engines.compiled.library import Library, library
 from ptokit.engines.compiled.memories import Addresses, Memories
 from ptokit.engines.compiled.moves import moves
 from ptokit.engines.compiled.natives import Kernel, Native, access_of, idiom_of, natives
-from ptokit.isa.idioms import Moves
+from ptokit.isa.idioms import Elementwise, Moves
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
 from ptokit.machine.machine import Machine
@@ -114,7 +114,7 @@ class Tape:
             self._give_up("it is too long")
         elif not _UNREPEATABLE.isdisjoint(insn.services):
             self._give_up(f"{insn.name} asks for {', '.join(insn.services & _UNREPEATABLE)}")
-        elif not self._record(note):
+        elif not _only_loads_registers(note) and not self._record(note):
             self._end_stretch()
             self.parts.append(Body(note, self.memories))
             self.bodies[insn.name] += 1
@@ -157,18 +157,32 @@ class Tape:
 
     def _found(self, note: Noted) -> list[Native] | None:
         try:
-            if isinstance(idiom_of(note.call), Moves):
-                assert self._machine is not None
-                found = moves(note, self._machine)
-            elif _heeds(note):
-                return None
-            else:
-                found = natives(note.call, note.args, note.bound)
+            found = self._looked_up(note)
             for each in found:
                 self._library.write(each.kernel)
         except Unsupported:
             return None
         return found
+
+    def _looked_up(self, note: Noted) -> list[Native]:
+        call, idiom, machine = note.call, idiom_of(note.call), self._machine
+        assert machine is not None
+        if isinstance(idiom, Moves):
+            return moves(note, machine)
+        if _heeds(note):
+            raise Unsupported("registers make a difference")
+        try:
+            return natives(call, note.args, note.bound)
+        except Unsupported:
+            if isinstance(idiom, Elementwise) and idiom.is_copy:
+                return moves(note, machine)
+            raise
+
+
+def _only_loads_registers(note: Noted) -> bool:
+    """Whether a call leaves nothing in memory: what it loads is noted with whoever looks at it."""
+    touched = (*note.call.handed.values(), *note.bound)
+    return bool(note.call.insn.sets) and not any(access.writes for access in touched)
 
 
 def _heeds(note: Noted) -> bool:
