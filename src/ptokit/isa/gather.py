@@ -26,6 +26,7 @@ from ptokit.isa.gather_forms import (
     scratch_region,
     src0_region,
 )
+from ptokit.isa.idioms import MOVES
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.language import in_text
 from ptokit.isa.pointwise import COPIED, narrow, plain
@@ -137,6 +138,7 @@ _ON_KIRIN = on(KIRIN)
         )
     ),
     cost=GATHER,
+    idiom=lambda o: MOVES if o.src1 is None and o.k_value is None else None,
 )
 def TGATHER(
     dst: Array,

@@ -23,11 +23,13 @@ class Elementwise:
     """`to` becomes the expression, element by element.
 
     Sources have the shape of the result, or are larger: `at` is the first row and column of theirs.
+    Those of `per_row` hold one element for each row, one behind the other.
     """
 
     to: str
     expr: Expr
     at: tuple[int, int] | None = None  # None: they have that shape, or it is another case
+    per_row: frozenset[str] = frozenset()
 
     @property
     def is_copy(self) -> bool:

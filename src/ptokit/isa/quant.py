@@ -9,11 +9,13 @@ import numpy as np
 
 from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import dtype, f32
-from ptokit.base.enums import QuantType, TileType
+from ptokit.base.enums import QuantType, SaturationMode, TileType
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import A5_FAMILY, on
+from ptokit.isa.expr import Arg
+from ptokit.isa.idioms import Elementwise, Idiom
 from ptokit.isa.language import agree, in_text
 from ptokit.isa.rules import (
     USED_AS_UB,
@@ -61,6 +63,22 @@ def _by_rows(name: str) -> Callable[[Any], View | Extent]:
         return AxisMap(size, (tile.cols, 1), (0,), (1,))
 
     return view
+
+
+_PER_ROW = frozenset({"scale", "offset"})
+
+
+def _quantised(o: Any) -> Idiom | None:
+    values = Arg(f32, "src") * Arg(f32, "scale")
+    if o.attrs["quant_type"] == _ASYM:
+        values = values + Arg(f32, "offset")
+    kept = values.to(o.dst.dtype, saturation=SaturationMode.ON)
+    return Elementwise("dst", kept, per_row=_PER_ROW)
+
+
+def _restored(o: Any) -> Idiom | None:
+    values = Arg(o.src.dtype, "src").to(f32) - Arg(f32, "offset")
+    return Elementwise("dst", values * Arg(f32, "scale"), per_row=_PER_ROW)
 
 
 def _scratch(o: Any) -> View | Extent:
@@ -203,6 +221,7 @@ _IN_TEXT = [
     },
     cpp=Cpp(("@quant_type",), pointers=frozenset({"offset"})),
     cost=QUANTISE,
+    idiom=_quantised,
 )
 def TQUANT(
     dst: Array,
@@ -291,6 +310,7 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
         "offset": "Vec f32 16x8",
     },
     cost=QUANTISE,
+    idiom=_restored,
 )
 def TDEQUANT(dst: Array, src: Array, scale: Array, offset: Array) -> None:
     """Turn quantised integers back into f32: (src - offset) * scale, one scale and offset per row.

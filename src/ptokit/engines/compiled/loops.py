@@ -187,6 +187,15 @@ def lines_of(
     )
 
 
+def column_of(access: Access, shape: tuple[int, int]) -> Lines:
+    """One element for each row of a shape, in whatever direction they lie."""
+    pattern = access.pattern
+    if pattern.dtype.is_packed or pattern.size not in ((shape[0], 1), (1, shape[0])):
+        raise Unsupported("not one element for each row")
+    places = pattern.axis_map.offsets[pattern.rows, pattern.cols].reshape(-1)
+    return Lines(places * pattern.dtype.itemsize, np.zeros(shape[1], np.int64))
+
+
 class _Stretch(NamedTuple):
     start: int
     extents: tuple[int, int]

@@ -20,6 +20,7 @@ from ptokit.engines.compiled import reductions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
+    column_of,
     lines_of,
     may_run,
     pieces,
@@ -134,10 +135,16 @@ def _elementwise(
             raise Unsupported("an operand that is left out, or elements of another size")
         accesses.append(access)
     shape = accesses[0].shape
-    if idiom is not None and idiom.at is None and any(a.shape != shape for a in accesses):
-        raise Unsupported("operands of other shapes")
+    per_row = frozenset[str]() if idiom is None else idiom.per_row
+    if idiom is not None and idiom.at is None:
+        others = (a for label, a in zip(labels, accesses, strict=True) if label not in per_row)
+        if any(a.shape != shape for a in others):
+            raise Unsupported("operands of other shapes")
     window = None if idiom is None else idiom.at
-    lines = [lines_of(a, shape, window if n else None) for n, a in enumerate(accesses)]
+    lines = [
+        column_of(a, shape) if label in per_row else lines_of(a, shape, window if n else None)
+        for n, (label, a) in enumerate(zip(labels, accesses, strict=True))
+    ]
     parts = pieces(lines)
     if not may_run(accesses, lines, parts):
         raise Unsupported("a result that overlaps what is read")
