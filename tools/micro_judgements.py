@@ -14,7 +14,6 @@ _LOWERED = (
     "the operation that it is lowered to is refused, not the one that is written: what that means "
     "is known"
 )
-_CONSTANTS = "the rule looks at constants behind operands, which stand for any number here"
 _HELPERS = "a rule about helpers of the public Python front end, of which texts keep nothing"
 _THREADS = "threads of a vector core (simt), which are refused by name"
 
@@ -37,28 +36,16 @@ BY_CODE: dict[str, str] = {
     "unknown-op": "an operation of MLIR that no page of the language has",
     "SA-0256": "quantisation words of another type than the device reads",
     "syntax": "a clause of a raw transfer that no recorded run shows",
-    "bad-attribute": "an older spelling of a barrier, with a string",
 }
 BY_FILE: dict[str, str] = {
     "vmi_to_vpto_group_reduce_legacy_slots_invalid": STAGES,
     "vmi_to_vpto_reduce_addi_i16_invalid": _LOWERED,
     "vmi_to_vpto_trunci_i8_signed_invalid": _LOWERED,
     "ptodsl_tileop_reject_contract_edges": _HELPERS,
-    "aicore_ld_st_dev_invalid": "a rule about threads, an entry without a mark or the release of a "
-    "library, or an attribute that is only handed on",
-    **dict.fromkeys(
-        (
-            "acc_store_ub_verify_invalid_unit_flag_nz2dn",
-            "acc_store_verify_invalid_unit_flag_nz2dn",
-            "acc_store_verify_invalid_unit_flag_nz2dn_l1",
-            "load_cbuf_to_l0_verifier_invalid",
-            "load_cbuf_to_mx_verify_invalid",
-            "load_cbuf_to_s4_verify_invalid",
-        ),
-        _CONSTANTS,
-    ),
-    "acc_store_verify_invalid_f32_bf16_vec_payload": "a table where one number is meant: the mode "
-    "that takes it looks at no factor",
+    "aicore_ld_st_dev_invalid": "a rule about an entry without a mark or the release of a library, "
+    "or an attribute that is only handed on",
+    "vpto_scheduler_coverage": "a register of transfers is set inside a scope, where no transfer "
+    "stands",
     "vshift_mixed_signedness_verify": "integers without a word about their sign are signed in "
     "registers, as everywhere in the public examples",
 }

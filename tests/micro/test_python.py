@@ -370,10 +370,22 @@ def open_type(x):
         vbr(1.0)
 
 
+@kernel
+def no_boxes(x):
+    load_cbuf_to_ca(castptr(0, half, "l1"), castptr(0, half, "l0a"), 0, 0, 0, 1, 1, 1)
+
+
+@kernel
+def scales_between_blocks(x):
+    mte_l1_l0a_mx(castptr(16, uint8, "l1"), castptr(0, float8_e4m3_t, "l0a"), 16, 64)
+
+
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     ("program", "code"),
     [
+        (no_boxes, "micro-type"),
+        (scales_between_blocks, "vector-alignment"),
         (vector_code_by_itself, "scope-inside"),
         (transfer_inside, "scope-inside"),
         (flag_inside, "scope-inside"),

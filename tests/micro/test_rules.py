@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,120 @@ def test_clauses_of_what_leaves_an_accumulator(kind: str, clause: str, code: str
     line = f"pto.mte_l0c_gm %s, %d, %n, %n, %n, %n, %n, %n, {clause} : {src}, {dst}"
     line += f", i64, i64, i64, i64, i64, i64{more}"
     assert told(line, f"%s: {src}, %d: {dst}, %n: i64, %q: f32", "cube") == code
+
+
+@pytest.mark.parametrize(
+    ("clause", "code"),
+    [
+        ("pre_quant(%q, mode = qf322f32_pre_scalar), nz2nd", ""),
+        ("pre_quant(%t, mode = qf322f32_pre_scalar), nz2nd", "micro-type"),
+        ("pre_quant(%q, mode = qf322f32_pre_vec), nz2nd", "micro-type"),
+        ("pre_quant(%t, mode = qf322f32_pre_vec), nz2nd", ""),
+        ("pre_relu(%q, mode = scalar_relu), nz2nd", ""),
+        ("pre_relu(%t, mode = scalar_relu), nz2nd", "micro-type"),
+        ("pre_relu(%q, mode = vector_relu), nz2nd", "micro-type"),
+        ("unit_flag(check_only), nz2dn(%one)", ""),
+        ("unit_flag(check_only), nz2dn(%two)", "micro-type"),
+        ("unit_flag(check_only), nz2dn(%n)", ""),  # nobody knows
+        ("nz2dn(%two)", ""),
+    ],
+)
+def test_clauses_take_a_table_or_a_number(clause: str, code: str) -> None:
+    src, dst, table = "!pto.ptr<f32, l0c>", "!pto.ptr<f32, gm>", "!pto.ptr<f32, fb>"
+    kinds = {"%q": "f32", "%t": table, "%n": "i64", "%one": "i64", "%two": "i64"}
+    more = "".join(f", {kind}" for name, kind in kinds.items() if re.search(rf"\({name}\b", clause))
+    line = "%one = arith.constant 1 : i64\n%two = arith.constant 2 : i64\n"
+    line += f"pto.mte_l0c_gm %s, %d, %n, %n, %n, %n, %n, %n, {clause} : {src}, {dst}"
+    line += f", i64, i64, i64, i64, i64, i64{more}"
+    assert told(line, f"%s: {src}, %d: {dst}, %n: i64, %q: f32, %t: {table}", "cube") == code
+
+
+RAW = ["m_start", "k_start", "m_step", "k_step", "src_stride", "dst_stride"]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "code"),
+    [
+        ("m_start", -1, "micro-type"),
+        ("m_start", 0, ""),
+        ("k_start", 65535, ""),
+        ("k_start", 65536, "micro-type"),
+        ("m_step", 0, "micro-type"),
+        ("k_step", 255, ""),
+        ("k_step", 256, "micro-type"),
+        ("src_stride", 0, "micro-type"),
+        ("dst_stride", 65536, "micro-type"),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "_s4"])
+def test_numbers_of_raw_loads_fit_their_fields(end: str, name: str, number: int, code: str) -> None:
+    kind = "!pto.f4E2M1x2" if end else "f16"
+    types = f"!pto.ptr<{kind}, l1>, !pto.ptr<{kind}, l0a>"
+    given = ", ".join("%n" if each == name else "%one" for each in RAW) + ", %one" * bool(end)
+    line = f"%n = arith.constant {number} : i64\n%one = arith.constant 1 : i64\n"
+    line += f"pto.load_cbuf_to_ca{end} %a, %b, {given} : {types}" + ", i64" * (6 + bool(end))
+    params = f"%a: !pto.ptr<{kind}, l1>, %b: !pto.ptr<{kind}, l0a>"
+    assert told(line, params, "cube") == code
+
+
+@pytest.mark.parametrize(
+    ("end", "source", "result", "code"),
+    [
+        ("", "f16", "f16", ""),
+        ("", "!pto.f4E2M1x2", "!pto.f4E2M1x2", "micro-type"),
+        ("_s4", "i8", "i8", "micro-type"),
+        ("_s4", "!pto.f4E2M1x2", "!pto.f4E1M2x2", "micro-type"),
+    ],
+)
+def test_pairs_of_4_bit_floats_have_a_raw_load_of_their_own(
+    end: str, source: str, result: str, code: str
+) -> None:
+    a, b = f"!pto.ptr<{source}, l1>", f"!pto.ptr<{result}, l0a>"
+    given = ", ".join(["%one"] * (6 + bool(end)))
+    line = "%one = arith.constant 1 : i64\n"
+    line += f"pto.load_cbuf_to_ca{end} %a, %b, {given} : {a}, {b}" + ", i64" * (6 + bool(end))
+    assert told(line, f"%a: {a}, %b: {b}", "cube") == code
+
+
+@pytest.mark.parametrize(("at", "to", "code"), [(32, 16, ""), (16, 16, "vector-alignment"),
+                                                (32, 8, "vector-alignment")])  # fmt: skip
+def test_scales_lie_at_whole_blocks(at: int, to: int, code: str) -> None:
+    a, b = "!pto.ptr<i8, l1>", "!pto.ptr<i8, l0a>"
+    line = (
+        f"%at = arith.constant {at} : i64\n%to = arith.constant {to} : i64\n"
+        f"%a = pto.castptr %at : i64 -> {a}\n%b = pto.castptr %to : i64 -> {b}\n"
+        f"pto.mte_l1_l0a_mx %a, %b, %at, %at : {a}, {b}, i64, i64"
+    )
+    assert told(line, "", "cube") == code
+
+
+@pytest.mark.parametrize(
+    ("lanes", "counts", "code"),
+    [
+        ("si32", "si32", ""),
+        ("ui32", "si32", ""),
+        ("ui32", "ui32", ""),
+        ("si32", "ui32", "micro-type"),
+    ],
+)
+def test_counts_of_shifts_are_signed(lanes: str, counts: str, code: str) -> None:
+    a, b = f"!pto.vreg<64x{lanes}>", f"!pto.vreg<64x{counts}>"
+    body = f"{ALL}%a = pto.vbr %k : {lanes} -> {a}\n%b = pto.vbr %n : {counts} -> {b}\n"
+    body += f"%w = pto.vshl %a, %b, %m : {a}, {b}, {M} -> {a}"
+    assert told(f"pto.vecscope {{\n{body}\n}}", f"%k: {lanes}, %n: {counts}") == code
+
+
+@pytest.mark.parametrize(("kind", "code"), [("i32", ""), ("i16", "micro-type")])
+def test_single_elements_have_the_type_of_the_pointer(kind: str, code: str) -> None:
+    line = f"%c = arith.constant 0 : index\n%v = pto.ld_dev %p[%c] : !pto.ptr<i32> -> {kind}"
+    assert told(line, "%p: !pto.ptr<i32>") == code
+
+
+def test_functions_of_threads_are_refused_by_name() -> None:
+    text = "func.func @f(%k: f32) attributes {pto.simt_entry} {\nreturn\n}"
+    (found,) = loads(text).check("a5")
+    assert found.code == "not-supported"
+    assert "pto.simt_entry" in found.message
 
 
 def test_a_mask_of_numbers_is_made_again_in_every_scope() -> None:

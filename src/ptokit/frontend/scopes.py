@@ -8,13 +8,13 @@ needs the kernel lowered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ptokit.base.convert import element, number
-from ptokit.base.diagnostics import ProgramError, PtoError, fail
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.entry import public
 from ptokit.base.location import Location, Site, user_site
@@ -22,6 +22,7 @@ from ptokit.frontend.drafts import Draft, OnChipPointer, Writer
 from ptokit.frontend.session import current, running
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.micro import SCOPE
+from ptokit.ir.logical_rules import KnownNumber
 from ptokit.ir.micro_calls import SPACES, arguments, typed
 from ptokit.ir.micro_rules import broken_rules, lacks_registers
 from ptokit.ir.types import INDEX, PtrType, RegisterType, ScalarType, Type
@@ -31,6 +32,7 @@ from ptokit.isa.micro.scopes import carrier
 from ptokit.isa.spec import Insn
 from ptokit.machine.micro_calls import call_of, perform
 from ptokit.machine.objects import Pointer, TileObject, pointer
+from ptokit.machine.registers import LocalPointer
 from ptokit.machine.vector_unit import VectorUnit, Work
 
 if TYPE_CHECKING:
@@ -84,18 +86,30 @@ class Held:
         return f"<{self.value.type}>"
 
 
-def _checked(draft: Draft, machine: Any, site: Site) -> Op:
+def _checked(draft: Draft, machine: Any, site: Site, frame: Frame) -> Op:
     """The operation of a draft; raises what its record forbids."""
+
+    def known(value: Value) -> int | None:
+        given = frame.get(value)
+        return given.offset if isinstance(given, LocalPointer) else _whole(given)
+
     results = [Value(label, type_) for label, type_ in draft.results]
     labels = tuple(label for label, _ in draft.results)
     name = f"pto.{draft.record.name}"
     op = Op(name, draft.operands, draft.labels, results, labels, draft.attrs)
-    found = [*lacks_registers(op, machine.target), *broken_rules(op, draft.record)]
-    if found:
-        op.location = site.location
-        found = [*lacks_registers(op, machine.target), *broken_rules(op, draft.record)]
-        raise ProgramError(found)
+    if any(_broken(op, draft, machine, known)):
+        op.location = site.location  # which takes its time
+        raise ProgramError([*_broken(op, draft, machine, known)])
     return op
+
+
+def _broken(op: Op, draft: Draft, machine: Any, known: KnownNumber) -> Iterator[Diagnostic]:
+    yield from lacks_registers(op, machine.target)
+    yield from broken_rules(op, draft.record, known)
+
+
+def _whole(given: Any) -> int | None:
+    return given if isinstance(given, int) else None
 
 
 def misplaced(name: str, is_inside: bool, site: Place) -> PtoError:
@@ -137,7 +151,7 @@ class Beside:
     def write(self, draft: Draft, site: Site) -> Any:
         if draft.record.is_inside:
             raise misplaced(draft.record.name, True, site)
-        op = _checked(draft, self.machine, site)
+        op = _checked(draft, self.machine, site, self.frame)
         given = typed(op)
         found = perform(self.machine, given, call_of(given), arguments(op)(self.frame), site)
         return found
@@ -192,7 +206,7 @@ class Recording:
         """Note an operation; registers that it makes are there when the scope runs."""
         if not draft.record.is_inside:
             raise misplaced(draft.record.name, False, site)
-        op = _checked(draft, self.machine, site)
+        op = _checked(draft, self.machine, site, self._frame)
         call, fetch, results = call_of(typed(op)), arguments(op), tuple(op.results)
 
         def step(unit: VectorUnit, frame: Frame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.ir.attributes import ArrayAttr, Attribute, DenseAttr, IntAttr, StringAttr
@@ -46,7 +47,8 @@ def vector_of(type_: Type, signless: str = "u") -> Vector | None:
     if isinstance(type_, LogicalType):
         return _vector(type_.element, signless, type_.lanes, type_.layout)
     if isinstance(type_, RegisterType | PtrType):
-        return _vector(type_.element, signless)
+        found = _vector(type_.element, signless)
+        return replace(found, is_pointer=isinstance(type_, PtrType))
     return _vector(type_, signless) if isinstance(type_, ScalarType) else None
 
 

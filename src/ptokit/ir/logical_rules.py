@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ptokit.base.diagnostics import Diagnostic, Note
-from ptokit.ir.core import Op, complaint
+from ptokit.ir.core import Op, Value, complaint
 from ptokit.ir.logical import seen, vector_of
-from ptokit.ir.types import Type
+from ptokit.ir.types import PtrType, ScalarType, Type
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.samples import signed
 from ptokit.isa.micro.spec import Law, Slot, Vector
@@ -125,21 +125,37 @@ def _masks(op: Op, slots: _Seen) -> Iterator[Diagnostic]:
 # ---- laws --------------------------------------------------------------------------------------
 
 
-def broken_laws(op: Op, record: Micro) -> Iterator[Diagnostic]:
+# The number that a value is, or the address of a pointer, as far as it is known.
+KnownNumber = Callable[[Value], int | None]
+
+
+def unknown(_: Value) -> None:
+    """Nothing is known."""
+
+
+def broken_laws(op: Op, record: Micro, known: KnownNumber) -> Iterator[Diagnostic]:
     """The first law of a record that does not hold."""
     if not record.laws:
         return
     types = _types(op)
+    vectors: dict[str, list[Vector | None]] = {}
+    for label, value in zip(op.labels, op.operands, strict=True):
+        found = vector_of(value.type, record.signless)
+        if found is not None and isinstance(value.type, ScalarType | PtrType):
+            found = replace(found, number=known(value))
+        vectors.setdefault(label, []).append(found)
+    for label, value in zip(op.result_labels, op.results, strict=True):
+        vectors.setdefault(label, []).append(vector_of(value.type, record.signless))
     facts: dict[str, object] = {}
     for slot in (*record.operands, *record.results):
-        found = [vector_of(type_, record.signless) for type_ in types.get(slot.name, ())]
-        facts[slot.name] = found if slot.is_list else next(iter(found), None)
+        made = vectors.get(slot.name, [])
+        facts[slot.name] = made if slot.is_list else next(iter(made), None)
     for word in record.words:
         default = word.default if word.choices or word.default is None else word.number
         facts[word.name] = seen(op.attrs[word.name]) if word.name in op.attrs else default
     for law in record.laws:
         if not law.holds(**{name: facts[name] for name in law.parameters}):
-            found = complaint(op, law.code, law.text, _shown(op, law, types), law.fix)
+            found = complaint(op, law.code, law.text, _shown(op, law, types, vectors), law.fix)
             yield replace(found, is_allowable=bool(law.otherwise), notes=_otherwise(law))
             return
 
@@ -148,8 +164,20 @@ def _otherwise(law: Law) -> tuple[Note, ...]:
     return (Note(f"where it is allowed, {law.otherwise}"),) if law.otherwise else ()
 
 
-def _shown(op: Op, law: Law, types: Mapping[str, list[Type]]) -> dict[str, object]:
-    return {
-        name: ", ".join(map(str, types[name])) if name in types else op.attrs.get(name, "none")
-        for name in law.parameters
-    }
+def _shown(
+    op: Op,
+    law: Law,
+    types: Mapping[str, list[Type]],
+    vectors: Mapping[str, list[Vector | None]],
+) -> dict[str, object]:
+    """What a law has looked at: a number, types, or a word."""
+
+    def shown(name: str) -> object:
+        numbers = [
+            v.number for v in vectors.get(name, ()) if v is not None and v.number is not None
+        ]
+        if numbers:
+            return numbers[0]
+        return ", ".join(map(str, types[name])) if name in types else op.attrs.get(name, "none")
+
+    return {name: shown(name) for name in law.parameters}

@@ -12,7 +12,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.dtypes import DType, dtype
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Op, complaint
-from ptokit.ir.logical_rules import broken_laws, broken_vectors
+from ptokit.ir.logical_rules import KnownNumber, broken_laws, broken_vectors, unknown
 from ptokit.ir.types import SINGLES_OF, MaskType, RegisterType, ScalarType, Type
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.footprints import width
@@ -32,12 +32,12 @@ def lacks_registers(op: Op, target: Target) -> Iterator[Diagnostic]:
         )
 
 
-def broken_rules(op: Op, record: Micro) -> Iterator[Diagnostic]:
+def broken_rules(op: Op, record: Micro, known: KnownNumber = unknown) -> Iterator[Diagnostic]:
     """What the record of an operation says of its operands, where it does not hold."""
     words = list(_words(op, record))
     yield from words
     found = list(broken_vectors(op, record) if record.is_logical else _broken_types(op, record))
-    yield from found or ([] if words else broken_laws(op, record))
+    yield from found or ([] if words else broken_laws(op, record, known))
 
 
 def _broken_types(op: Op, record: Micro) -> Iterator[Diagnostic]:

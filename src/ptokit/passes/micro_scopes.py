@@ -11,11 +11,20 @@ from ptokit.ir.entries import is_marked
 from ptokit.passes.open_scopes import inner_functions, lives_inside, may_stand_inside
 from ptokit.passes.structure import complaint
 
+THREADS = "pto.simt_entry"  # the mark of a function that threads run
+
 
 def check_scopes(module: Module) -> Iterator[Diagnostic]:
     """Every rule about the borders of scopes."""
     inner = inner_functions(module)
     for function in module.functions:
+        if THREADS in function.attrs:
+            yield Diagnostic(
+                "not-supported",
+                f"@{function.name} is run by threads ({THREADS}), which ptokit does not have",
+                function.location,
+                fix="write it with vector registers",
+            )
         if is_marked(function):
             yield from _signature(function)
         if function.body is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.attributes import EnumAttr
-from ptokit.ir.core import Op, complaint
+from ptokit.ir.core import Op, Value, complaint
 from ptokit.ir.dialects import Definition, definition_of, micro
 from ptokit.ir.micro_rules import broken_rules, lacks_registers
 from ptokit.ir.types import PtrType, ScalarType, Type
@@ -19,7 +19,16 @@ def check_operation(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     assert definition is not None
     assert definition.micro is not None
     yield from lacks_registers(op, scene.target)
-    yield from broken_rules(op, definition.micro)
+    yield from broken_rules(op, definition.micro, lambda value: _number(value, scene))
+
+
+def _number(value: Value, scene: Scene) -> int | None:
+    """An integer, or the address of a pointer, that is known."""
+    made = value.owner
+    if isinstance(made, Op) and micro.CAST_POINTER.matches(made):
+        value = made.operands[0]
+    found = scene.known.numbers.get(value)
+    return found if isinstance(found, int) else None  # no float, which may be none at all
 
 
 def check_scope(op: Op, scene: Scene) -> Iterator[Diagnostic]:

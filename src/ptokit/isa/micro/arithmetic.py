@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.layout import Array
 from ptokit.isa.expr import Const, Convert, Expr, apply, select
 from ptokit.isa.freedom import Freedom, ulp, unspecified
-from ptokit.isa.micro.spec import CALL, ZEROING_CALL, lanewise, micro
+from ptokit.isa.micro.spec import CALL, ZEROING_CALL, Law, lanewise, micro
 from ptokit.isa.numerics import (
     exact,
     larger,
@@ -45,8 +45,9 @@ def _define(
     function: Callable[..., Expr],
     *freedom: Freedom,
     cpp: str = ZEROING_CALL,
+    laws: Iterable[Law] = (),
 ) -> None:
-    more = {"freedom": (ZEROING, *freedom), "cpp": cpp}
+    more = {"freedom": (ZEROING, *freedom), "cpp": cpp, "laws": laws}
     lanewise(signature, name=name, types=types, doc=doc, **more)(function)
 
 
@@ -165,7 +166,12 @@ _binary("vxor", BITS, "Combine the bits with exclusive or; of floats too.", _on_
 
 _LEFT = "Shift lanes to the left by"
 _RIGHT = "Shift lanes to the right, signed ones with their sign, by"
-_shifts = partial(_define, "a:V b:W mask:M -> dst:V")
+_SIGNED_COUNTS = Law(
+    "counts are signed, or of the type of the lanes",
+    lambda a, b: b.has_sign or b.spelled == a.spelled,
+    "look at the counts as signed integers with pto.vbitcast",
+)
+_shifts = partial(_define, "a:V b:W mask:M -> dst:V", laws=[_SIGNED_COUNTS])
 _shifts("vshl", INTEGERS, f"{_LEFT} the counts beside them.", _shift("shl"), _COUNTS)
 _shifts("vshr", INTEGERS, f"{_RIGHT} the counts beside them.", _shift("shr"), _COUNTS)
 _shifts_all = partial(_define, "a:V b:int mask:M -> dst:V")

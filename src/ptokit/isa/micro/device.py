@@ -8,13 +8,20 @@ import numpy as np
 
 from ptokit.base.convert import element, number
 from ptokit.isa.effects import Pipe
-from ptokit.isa.micro.spec import micro
+from ptokit.isa.micro.spec import Law, micro
+
+_ONE_TYPE = Law(
+    "value has the type of what ptr points at",
+    lambda ptr, value: ptr.spelled == value.spelled or ptr.bits == value.bits > 0,
+    "change the type of the pointer with pto.castptr, or that of the number",
+)
 
 
 @micro(
     "ptr:gm offset:index -> value:num",
     is_inside=False,
     pipe=Pipe.S,
+    laws=[_ONE_TYPE],
     syntax="%ptr[%offset] {} : T(ptr) -> T(value)",
 )
 def ld_dev(ptr: Any, offset: int, unit: Any) -> Any:
@@ -28,6 +35,7 @@ def ld_dev(ptr: Any, offset: int, unit: Any) -> Any:
     "value:num ptr:gm offset:index",
     is_inside=False,
     pipe=Pipe.S,
+    laws=[_ONE_TYPE],
     syntax="%value, %ptr[%offset] {} : T(ptr), T(value)",
 )
 def st_dev(value: Any, ptr: Any, offset: int, unit: Any) -> None:

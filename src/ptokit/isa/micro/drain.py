@@ -81,6 +81,23 @@ _LAWS = (
         lambda quant_mode, dst: _makes(quant_mode, dst),
         "change the mode, or the type of the pointer",
     ),
+    Law(
+        "a mode for each column takes a table, every other one a number",
+        lambda quant_mode, quant: quant is None or quant.is_pointer == quant_mode.endswith("_vec"),
+        "pass what the mode takes",
+    ),
+    Law(
+        "vector_relu takes a table, scalar_relu a number",
+        lambda relu_mode, relu: relu is None or relu.is_pointer == (relu_mode == "vector_relu"),
+        "pass what the mode takes",
+    ),
+    Law(
+        "with unit_flag elements of an accumulator are read one behind the other",
+        lambda unit_flag, layout, walk: (
+            not unit_flag or layout != "nz2dn" or walk is None or walk.number in (None, 1)
+        ),
+        "leave unit_flag out, or walk by 1",
+    ),
 )
 _SPLIT = Word("split", ("split_m", "split_n"), "", "half of the rows, or columns, to each core")
 _ATOMIC = (

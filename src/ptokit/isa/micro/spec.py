@@ -34,6 +34,7 @@ from ptokit.isa.freedom import Freedom, Freedoms, freedoms
 from ptokit.isa.micro.footprints import Footprint
 
 REGISTER_BYTES = 256  # of a vector register; a mask has a bit for each of them
+BYTE_MAX, HALF_MAX, WORD_MAX = (1 << 8) - 1, (1 << 16) - 1, (1 << 32) - 1  # of fields
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {  # of operands and results -> what messages call them
@@ -130,6 +131,8 @@ class Vector:
     kind: DType | None
     spelled: str  # the element type, or the width of a mask, as it is written
     layout: str = ""
+    number: int | None = None  # of a number its value, of a pointer its address, if it is known
+    is_pointer: bool = False
 
     @property
     def bits(self) -> int:
@@ -171,10 +174,35 @@ class Law:
     fix: str = ""
     code: str = "micro-type"  # under which it is reported
     otherwise: str = ""  # what happens where it does not hold: then it may be allowed
+    names: tuple[str, ...] = ()  # what it looks at, where the predicate does not name it
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(inspect.signature(self.holds).parameters)
+        return self.names or tuple(inspect.signature(self.holds).parameters)
+
+
+def within(low: int, high: int, *names: str) -> tuple[Law, ...]:
+    """Numbers that a field of the instruction holds, as far as they are known."""
+
+    def holds(**given: Vector | None) -> bool:
+        (one,) = given.values()
+        return one is None or one.number is None or low <= one.number <= high
+
+    what = f"is {low} to {high}" if high < WORD_MAX else f"is at least {low}"
+    return tuple(
+        Law(f"{name} {what}", holds, f"pass {low}, or more", names=(name,)) for name in names
+    )
+
+
+def aligned(name: str, alignment: int) -> Law:
+    """An address that is a multiple of so many bytes, as far as it is known."""
+
+    def holds(**given: Vector) -> bool:
+        (one,) = given.values()
+        return one.number is None or one.number % alignment == 0
+
+    what = f"the address of {name} is a multiple of {alignment} bytes"
+    return Law(what, holds, "move the pointer", "vector-alignment", names=(name,))
 
 
 # Types of operands and results, and words, as they are written, for element types T and U.

@@ -17,7 +17,16 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.effects import Pipe
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.spec import Word, micro
+from ptokit.isa.micro.spec import (
+    BYTE_MAX,
+    HALF_MAX,
+    WORD_MAX,
+    Law,
+    Word,
+    aligned,
+    micro,
+    within,
+)
 from ptokit.isa.micro.transfer import bursts, copy_units
 
 BLOCK, ROWS, BOX = 32, 16, 512  # bytes of a row of a box, its rows, its bytes
@@ -75,6 +84,10 @@ def mte_gm_l1(
     "src:gm dst:l1 n:int d:int inner:int outer?:int groups:int row_step:int column_step:int "
     "group_step:int l2:int small:int",
     words=[Word("order", ("nd2nz", "dn2nz"), note="rows of memory are those of n, or those of d")],
+    laws=[
+        *within(0, WORD_MAX, "inner", "outer", "row_step", "column_step", "group_step"),
+        *within(1, WORD_MAX, "groups"),
+    ],
     is_inside=False,
     pipe=Pipe.MTE2,
     syntax="%src, %dst, W(order), shape(%n, %d), src_layout(%inner[?, %outer?]), "
@@ -218,6 +231,7 @@ _LOAD = (
     "T(src), T(dst), T(rows), T(cols)[?, T(row), T(col)?][?, T(src_stride), T(dst_stride)?]"
 )
 _SIZES = "rows:int cols:int row?:int col?:int src_stride?:int dst_stride?:int"
+_FROM_ZERO = within(0, WORD_MAX, "rows", "cols", "row", "col", "src_stride", "dst_stride")
 
 
 def _loads(is_left: bool) -> Callable[..., None]:
@@ -258,6 +272,7 @@ for _name, _doc in {
         f"src:l1 dst:l0{_name} {_SIZES}",
         name=f"mte_l1_l0{_name}",
         words=[_TRANSPOSE],
+        laws=_FROM_ZERO,
         is_inside=False,
         pipe=Pipe.MTE1,
         syntax=_LOAD,
@@ -272,12 +287,28 @@ def _raw_load(given: dict[str, Any], unit: Any) -> None:
     _boxes(given["src"], given["dst"], steps, is_swapped, unit)
 
 
+_FIELDS = (
+    *within(0, HALF_MAX, "m_start", "k_start"),
+    *within(1, BYTE_MAX, "m_step", "k_step"),
+    *within(1, HALF_MAX, "src_stride", "dst_stride"),
+)
+_ARE_PAIRS = Law(
+    "src and dst hold pairs of 4-bit floats of one type",
+    lambda src, dst: src.is_packed and src.spelled == dst.spelled,
+    "use pto.load_cbuf_to_ca or pto.load_cbuf_to_cb for other elements",
+)
+_NO_PAIRS = Law(
+    "pairs of 4-bit floats have a load of their own",
+    lambda src, dst: not (src.is_packed or dst.is_packed),
+    "use the load whose name ends in _s4",
+)
 _RAW = "src:l1 dst:{} " + " ".join(f"{name}:int" for name in _STEPS)
 for _name, _space in {"ca": "l0a", "cb": "l0b"}.items():
     micro(
         _RAW.format(_space),
         name=f"load_cbuf_to_{_name}",
         words=[_TRANSPOSE],
+        laws=[_NO_PAIRS, *_FIELDS],
         is_inside=False,
         pipe=Pipe.MTE1,
         doc=f"Copy boxes of 512 bytes from L1 to {_space}.\n\n"
@@ -287,6 +318,7 @@ for _name, _space in {"ca": "l0a", "cb": "l0b"}.items():
     micro(
         f"{_RAW.format(_space)} transpose:int",
         name=f"load_cbuf_to_{_name}_s4",
+        laws=[_ARE_PAIRS, *_FIELDS, *within(0, 1, "transpose")],
         is_inside=False,
         pipe=Pipe.MTE1,
         freedom=unspecified("every number", "No recorded run shows it: they count boxes here."),
@@ -305,6 +337,9 @@ def scale_places(rows: int, k: int) -> Array:
     return (group // 2 * up(rows, ROWS) + row) * 2 + group % 2
 
 
+_SCALES_AT, _OPERAND_AT = 32, 16  # bytes that the addresses of both are multiples of
+
+
 def _brings_scales(space: TileType) -> Callable[..., None]:
     """The load of the scales of an operand, which belong to the operand at `dst`."""
 
@@ -316,7 +351,11 @@ def _brings_scales(space: TileType) -> Callable[..., None]:
         rows, k = given["rows"], given["cols"]
         if space is TileType.ScaleRight:
             rows, k = k, rows
-        src, to = given["src"], unit.scales(given["dst"], space)
+        src, dst = given["src"], given["dst"]
+        for at, alignment in ((src, _SCALES_AT), (dst, _OPERAND_AT)):
+            if at.offset % alignment:
+                raise unit.misaligned(at.buffer, at.offset, alignment)
+        to = unit.scales(dst, space)
         unit.write(to, to.offset, *unit.read(src, src.offset, up(rows, ROWS) * up(k, 64) // 32))
 
     return load
@@ -329,6 +368,7 @@ for _name, _space, _what in (
     micro(
         f"src:l1 dst:l0{_name} {_SIZES}",
         name=f"mte_l1_l0{_name}_mx",
+        laws=[aligned("src", _SCALES_AT), aligned("dst", _OPERAND_AT), *_FROM_ZERO],
         is_inside=False,
         pipe=Pipe.MTE1,
         syntax=_LOAD,
