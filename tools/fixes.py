@@ -37,6 +37,7 @@ from ptokit.repair.search import Trial, repair  # noqa: E402
 from tests.fuzz.programs import random_program  # noqa: E402
 
 TARGET = 0.95  # of all that have a race
+ACROSS = ("pipes", "cores", "ranks")  # subjects: order in a core, between cores, between devices
 _numbers = itertools.count()
 
 
@@ -183,7 +184,10 @@ def main() -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="every repair")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
-    files = options.files or [*sorted(EXAMPLES.glob("*.py")), SUBJECTS / "pipes.py"]
+    files = options.files or [
+        *sorted(EXAMPLES.glob("*.py")),
+        *(SUBJECTS / f"{each}.py" for each in ACROSS),
+    ]
     parts = 4 * options.jobs  # small pieces, so that nobody waits long for the last one
     with ProcessPoolExecutor(options.jobs) as pool:
         work = {

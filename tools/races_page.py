@@ -54,7 +54,11 @@ both lines: a flag is set and waited for in a block that both are in, so that it
 waited for; around a loop it is primed before and drained behind; a list of buffers that is indexed
 gets an id for each. `ptokit fix kernel.py` prints all of them as one diff, `--write` puts it into
 the file, and `print(k.fix(x, y))` does the same in Python. Every change is tried with the checkers
-on before it is kept, and what remains is said.
+on before it is kept, and what remains is said. Between blocks a SYNCALL is tried, where all of them
+come to it; between the cores of a cluster a signal and its wait, primed and drained around loops;
+between ranks the flag before a TNOTIFY, and the TWAIT for a signal that counts rounds; of a FIFO
+the TFREE. An order that is the program's own protocol, or needs an address from the host, has no
+patch.
 
 """
 

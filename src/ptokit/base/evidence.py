@@ -15,6 +15,9 @@ from ptokit.base.location import Location
 if TYPE_CHECKING:
     from ptokit.base.diagnostics import Diagnostic
 
+# What is missing between accesses of different cores.
+BETWEEN_CORES, BETWEEN_BLOCKS, BETWEEN_RANKS = "between cores", "between blocks", "between ranks"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -51,7 +54,8 @@ class Evidence:
     edge: str  # what would order them: "MTE2->V", "barrier V", "between cores", "between ranks" ...
     schedule: str = "in order"  # of the run that showed it
     changes: str = ""  # the values that it gets wrong there, where somebody looked for them
-    # Event ids that the program uses for no flag between the two pipes; None: of two cores.
+    # Ids that the program uses for no flag: between the two pipes, or the two cores of a cluster;
+    # None: of other accesses.
     free: tuple[int, ...] | None = None
 
 

@@ -273,6 +273,7 @@ class ReferenceCall:
         used = [e for e in self.handed.values() if e.reads or e.writes]
         self.accesses = used + [e for e in self.lost if e not in used] + self.cleared
         self.across = written_across(ops.target, self.accesses)
+        self.facts: Any = None  # what the checker must know of it (machine/call_facts.py)
 
     def view(self, declared: Operand) -> Any:
         """Which elements the body is handed."""

@@ -21,7 +21,7 @@ from ptokit.base.convert import pack4, unpack4
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array, Axes, AxisMap
 from ptokit.machine.memory import Storage
-from ptokit.machine.regions import Ranges, Rows, evenly
+from ptokit.machine.regions import Ranges, Rows, behind, evenly
 
 _EVERYTHING = (slice(None), slice(None))
 
@@ -334,10 +334,7 @@ class Access:
     @property
     def place(self) -> Rows | Ranges:
         """The bytes touched, in the address space of the memory."""
-        base, extents = self.memory.base + self.offset, self.pattern.extents
-        if isinstance(extents, Rows):
-            return extents.behind(base)
-        return tuple((base + start, base + stop) for start, stop in extents)
+        return behind(self.pattern.extents, self.memory.base + self.offset)
 
     def ranges(self) -> Ranges:
         """The bytes as ascending ranges [start, stop)."""

@@ -75,6 +75,7 @@ class Call:
         "cleared",
         "copies",
         "effects",
+        "facts",
         "fetches",
         "global_patterns",
         "handed",
@@ -131,6 +132,7 @@ class Call:
         # Whether there is anything to do about its operands each time it runs.
         self.fetches = bool(self.copies or self.values or self.global_patterns or self.across)
         self.body = insn.body_for(ops)  # all tiles have an address by now
+        self.facts: Any = None  # what the checker must know of it (machine/call_facts.py)
 
     def _lay_out(self, operands: Sequence[Any], site: Place) -> None:
         """Find the elements each operand stands for, then their place in memory."""

@@ -5,12 +5,19 @@ The codes are explained in docs/guide/races-and-hangs.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, Note, where
-from ptokit.base.evidence import Accessed, Evidence, Part
+from ptokit.base.evidence import (
+    BETWEEN_BLOCKS,
+    BETWEEN_CORES,
+    BETWEEN_RANKS,
+    Accessed,
+    Evidence,
+    Part,
+)
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Flag, Pipe
@@ -38,6 +45,8 @@ class Findings:
         self.schedule = "in order"  # of the run
         self.cores: dict[int, Core] = {}  # by number, for the names in messages
         self.flags: set[Flag] = set()  # that the program uses
+        self.core_flags: Sequence[int] = ()  # ids of flags between cores that programs may use
+        self.used_core_flags: Container[int] = ()
         self.settle: Callable[[], None] = _nothing  # lets the checker read what was noted
         self._found: dict[Any, Diagnostic] = {}
         self._seen: set[Any] = set()
@@ -50,9 +59,14 @@ class Findings:
         return tuple(sorted(found, key=lambda d: _RANK.get(d.code, 0)))
 
     def _with_free_ids(self, found: Diagnostic) -> Diagnostic:
-        """A race inside a core with the event ids that could order it: known when all has run."""
+        """A race inside a cluster with the ids that could order it: known when all has run."""
         evidence = found.evidence
-        if evidence is None or evidence.earlier.core != evidence.later.core:
+        if evidence is None:
+            return found
+        if evidence.earlier.core != evidence.later.core:
+            if evidence.edge == BETWEEN_CORES:
+                free = tuple(id for id in self.core_flags if id not in self.used_core_flags)
+                return replace(found, evidence=replace(evidence, free=free))
             return found
         pair = evidence.earlier.pipe, evidence.later.pipe
         if Pipe.ALL.name in pair:  # an engine takes no flags
@@ -232,11 +246,11 @@ def edge_of(here: Core, there: Core, first: str, second: str) -> str:
     if _is_asked_by(here, there):
         return f"{first}->S"
     if here.rank != there.rank:
-        return "between ranks"
+        return BETWEEN_RANKS
     if here.block != there.block:
-        return "between blocks"
+        return BETWEEN_BLOCKS
     if here is not there:
-        return "between cores"
+        return BETWEEN_CORES
     return f"barrier {first}" if first == second else f"{first}->{second}"
 
 

@@ -9,36 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ptokit.base.enums import Atomic
 from ptokit.base.location import Location, Site
-from ptokit.isa.effects import Steps
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
-from ptokit.isa.walks import is_positionwise, walk_of
+from ptokit.isa.walks import is_positionwise
 from ptokit.machine.access import Access
+from ptokit.machine.call_facts import CallFacts
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmBuffer
-from ptokit.machine.regions import Region, RegionIndex, Rows, Use
+from ptokit.machine.regions import Region, RegionIndex, Rows, Use, behind
 
 if TYPE_CHECKING:
-    from ptokit.machine.executor import Ready
     from ptokit.machine.findings import Findings
     from ptokit.machine.history import History
-
-
-class Plan(NamedTuple):
-    """What a call does each time it is executed, global memory apart."""
-
-    uses: tuple[Use, ...]
-    atomic: str  # how it changes global memory in place
-    handles: frozenset[str]  # operands whose bytes do not matter
-    steps: Steps | None  # how it orders its own steps
-    registers: frozenset[str]  # on which its meaning depends
-    is_special: bool  # there is more than accesses to look at: registers
 
 
 @dataclass(slots=True)
@@ -52,6 +39,7 @@ class Noted:
     moves: bool  # these lie where the journal says
     compared: dict[str, bool]  # of operands: whether another core had written the same bytes
     changed: tuple[str, ...]  # registers
+    facts: CallFacts
     uses: tuple[Use, ...] | None = None  # the same each time, where nothing moves
 
 
@@ -71,7 +59,7 @@ class HazardLog:
         self._by_pipe = clocks.is_by_pipe
         unordered = target.unordered if self._by_pipe else frozenset[Pipe]()
         self._barriers = unordered | {Pipe.ALL}  # engines promise no order between two transfers
-        self._plans: dict[Any, Plan] = {}  # by call
+        self._tiles: dict[Any, tuple[Use, ...]] = {}  # uses of tiles, by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._history = history  # of windows, which other ranks reach as well
         self._registers: dict[tuple[int, str], Region] = {}  # of a core
@@ -84,22 +72,22 @@ class HazardLog:
         """Check the accesses of an event against earlier ones, and remember them."""
         call = event.call
         event.moment = self.moment = self.moment + 1
-        plan = self._plans.get(call) or self._plan(event)
         noted = event.noted
-        uses = noted.uses
+        facts, uses = noted.facts, noted.uses
         if uses is None:
             if noted.moves:
-                uses = self._moving_uses(event, plan)
+                uses = self._moving_uses(event, facts)
             else:
-                uses = noted.uses = plan.uses + self._bound_uses(event, plan)
-        if not uses and not plan.is_special:
+                uses = noted.uses = self._tile_uses(call, facts) + self._bound_uses(event, facts)
+        is_special = facts.has_registers and self._by_pipe
+        if not uses and not is_special:
             return
         clocks = self.clocks
         event.uses = uses
         agent = event.agent
         event.time = clocks.count[agent] = clocks.count[agent] + 1
-        if plan.is_special:
-            self._registered(event, plan)
+        if is_special:
+            self._registered(event, facts)
         mine = clocks.known[agent]
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
@@ -141,35 +129,18 @@ class HazardLog:
                 if region.reads:
                     region.reads = {}
 
-    def _plan(self, event: Event) -> Plan:
-        call, insn = event.call, event.call.insn
-        handles = frozenset(o.name for o in insn.operands if o.is_handle)
-        if self._by_pipe:
-            steps, registers = call.steps, insn.registers(call.ops)
-            is_special = bool(insn.sets or registers)
-            uses = self._tile_uses(event, steps)
-            plan = Plan(uses, atomic_of(call), handles, steps, registers, is_special)
-        else:
-            plan = Plan((), atomic_of(call), handles, None, frozenset(), False)
-        self._plans[call] = plan
-        return plan
-
-    def _tile_uses(self, event: Event, steps: Steps | None) -> tuple[Use, ...]:
-        accesses = event.call.accesses
-        results = {a.shape for a in accesses if a.writes}
-        roles = {operand.name: operand.role for operand in event.insn.operands}
-        found: list[Use] = []
-        for access in accesses:
-            region = self.region(access)
-            if region is not None:
-                where = region, access.offset
-                walk = walk_of(event.insn, where, access.shape, access.dtype.itemsize, results)
-                over = steps is not None and steps.scratch_complete
-                over = over and roles.get(access.operand) == "tmp"
-                found.append(Use(access.operand, access.writes, region, walk, "", over))
-        # What is written in the way it is read need not be looked at twice.
-        written = {(u.region, u.walk) for u in found if u.writes}
-        return tuple(u for u in found if u.writes or (u.region, u.walk) not in written)
+    def _tile_uses(self, call: Any, facts: CallFacts) -> tuple[Use, ...]:
+        if not self._by_pipe:
+            return ()
+        found = self._tiles.get(call)
+        if found is None:
+            uses: list[Use] = []
+            for access, walk, is_over in facts.tiles:
+                region = self.region(access)
+                assert region is not None
+                uses.append(Use(access.operand, access.writes, region, walk, "", is_over))
+            found = self._tiles[call] = tuple(uses)
+        return found
 
     def region(self, access: Any) -> Region | None:
         """The bytes that an access touches; None where there are none."""
@@ -183,30 +154,33 @@ class HazardLog:
         key = access.signature
         return index.get(key) or index.add(key, access.place)
 
-    def _bound_uses(self, event: Event, plan: Plan) -> tuple[Use, ...]:
+    def _bound_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
         """Global memory, and scratch beside the operands."""
         found: list[Use] = []
         for access in event.bound:
             region = self.region(access)
-            if region is None or access.operand in plan.handles:
+            if region is None or access.operand in facts.handles:
                 continue
             writes, is_global = access.writes, isinstance(access.memory, GmBuffer)
-            is_over = plan.steps is not None and plan.steps.scratch_complete and not is_global
-            atomic = plan.atomic if writes else ""
+            is_over = facts.is_over and self._by_pipe and not is_global
+            atomic = facts.atomic if writes else ""
             found.append(Use(access.operand, writes, region, None, atomic, is_over))
         return tuple(found)
 
-    def _moving_uses(self, event: Event, plan: Plan) -> tuple[Use, ...]:
+    def _moving_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
         """With global memory at the addresses that the journal names."""
-        found, known = list(plan.uses), self.global_index().get
+        found, index = list(self._tile_uses(event.call, facts)), self.global_index()
         for access, address in zip(event.bound, event.places, strict=True):
             pattern, memory = access.pattern, access.memory
-            region = None if self._history else known((address, pattern.extents))
-            if region is None:
+            if self._history is None:
+                extents = pattern.extents
+                key = address, extents
+                region = index.get(key) or index.add(key, behind(extents, address))
+            else:
                 region = self.region(Access(pattern, memory, address - memory.base))
-            if region is not None and pattern.operand not in plan.handles:
+            if region is not None and pattern.operand not in facts.handles:
                 writes = pattern.writes
-                atomic = plan.atomic if writes else ""
+                atomic = facts.atomic if writes else ""
                 found.append(Use(pattern.operand, writes, region, None, atomic))
         return tuple(found)
 
@@ -214,11 +188,11 @@ class HazardLog:
 
     def regions_of(self, noted: Noted) -> list[Region]:
         """The bytes and registers that an instruction touches wherever its views lie."""
-        plan, number = self._plans[noted.call], noted.agent // PIPES
-        found = [use.region for use in plan.uses]
+        facts, number = noted.facts, noted.agent // PIPES
+        found = [use.region for use in self._tile_uses(noted.call, facts)]
         if not noted.moves:
             found += (r for r in map(self.region, noted.bound) if r is not None)
-        names = (*plan.registers, *noted.call.insn.sets) if self._by_pipe else ()
+        names = (*facts.registers, *noted.call.insn.sets) if self._by_pipe else ()
         return found + [self._register(number, name) for name in names]
 
     def global_index(self) -> RegionIndex:
@@ -345,10 +319,10 @@ class HazardLog:
             found = self._registers[core, name] = Region(name, Rows(0, 8, 8, 1))
         return found
 
-    def _registered(self, event: Event, plan: Plan) -> None:
+    def _registered(self, event: Event, facts: CallFacts) -> None:
         """Registers that an instruction uses, or changes while earlier ones may still use them."""
         insn, number = event.insn, event.agent // PIPES
-        for name in plan.registers:
+        for name in facts.registers:
             region = self._register(number, name)
             region.reads[event.agent] = event
         for name in insn.sets:
@@ -372,12 +346,6 @@ _ALL_GM = -1  # the number of all its buffers
 # The makers' own instructions change such registers between others that are still queued.
 _LATCHED = "on a device an instruction takes along what its registers hold when it is issued"
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
-
-
-def atomic_of(call: Ready) -> str:
-    """How a call changes global memory in place; empty where it overwrites."""
-    ways = (each.combines for each in call.ops.attrs.values() if isinstance(each, Atomic))
-    return next(filter(None, ways), "")
 
 
 def _are_twins(event: Event, other: Event) -> bool:

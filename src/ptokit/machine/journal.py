@@ -21,20 +21,22 @@ from ptokit.base.diagnostics import where
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Barrier, Flag, Pipe
+from ptokit.machine.call_facts import CallFacts, facts_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.core import Core
 from ptokit.machine.flags import ALWAYS, Clock, Token
 from ptokit.machine.gm import GmBuffer
-from ptokit.machine.hazards import HazardLog, Noted, atomic_of
+from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import (
     BARRIER,
     GIVE,
     LEARN,
+    MEET,
+    SHIFT,
     TAKE,
     Complete,
     Done,
     Gather,
-    Meet,
     Notes,
     Prove,
     Recycle,
@@ -53,30 +55,6 @@ if TYPE_CHECKING:
 Place = Site | Location
 _Address = tuple[int, int]  # of a memory, in it
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
-
-
-class _Kind:
-    """What is known of a call before it is executed, and which numbers stand for it."""
-
-    __slots__ = (
-        "across", "codes", "gives_value", "is_atomic", "is_special", "pattern", "pipe", "reaches",
-        "writes",
-    )  # fmt: skip
-
-    def __init__(self, call: Any, by_pipe: bool) -> None:
-        insn = call.insn
-        fixed: Any = getattr(call, "global_patterns", ())
-        self.codes: dict[Any, int] = {}
-        self.across: Any = getattr(call, "across", ())
-        self.reaches = len(fixed)  # views, whose patterns are those of the call
-        self.pattern = fixed[0][1] if fixed else None
-        views = [pattern for _, pattern in fixed]
-        self.writes = any(each.writes for each in views or insn.operands)
-        self.is_atomic = bool(atomic_of(call))
-        self.is_special = by_pipe and (call.steps is not None or bool(insn.sets))
-        is_scalar = call.pipe is Pipe.S and call.steps is None
-        self.gives_value = bool(by_pipe and is_scalar and insn.returns)
-        self.pipe = Pipe.ALL if self.gives_value else call.pipe if by_pipe else 0
 
 
 class Journal:
@@ -107,7 +85,7 @@ class Journal:
         # Who wrote last at an address, how much; what another core had written there.
         self._writers: dict[_Address, tuple[int, Any]] = {}
         self._before: dict[_Address, Array] = {}
-        self._kinds: dict[Any, _Kind] = {}  # by call
+        self._instructions: dict[Any, int] = {}  # codes, by all that is noted of them
         findings.settle = self.settle
 
     def settle(self) -> None:
@@ -126,7 +104,7 @@ class Journal:
                 gc.enable()
         self._notes.clear()
         self._codes.clear()
-        self._kinds.clear()
+        self._instructions.clear()
 
     @property
     def has_compared(self) -> bool:
@@ -139,14 +117,14 @@ class Journal:
         """A token that proves what an agent has done; it is taken so many times at most."""
         token.number = given = self._given
         self._given = given + 1
-        self._entries.append(agent << 2 | GIVE)
+        self._entries.append(agent << SHIFT | GIVE)
         if times > 1:
             self._notes.kept[given] = times
 
     def take(self, agent: int, token: Token) -> None:
         """An agent goes on behind what a token proves."""
         if token.number >= 0:
-            self._entries += (agent << 2 | TAKE, self._given - token.number)
+            self._entries += (agent << SHIFT | TAKE, self._given - token.number)
 
     def keep(self, token: Token) -> None:
         """A token is taken more often than it was thought to be."""
@@ -155,15 +133,15 @@ class Journal:
     def learn(self, core: Core, token: Token) -> None:
         """All later work of a core comes behind what a token proves."""
         if token.number >= 0:
-            self._entries += (core.number * PIPES << 2 | LEARN, self._given - token.number)
+            self._entries += (core.number * PIPES << SHIFT | LEARN, self._given - token.number)
 
     def barrier(self, agent: int) -> None:
         """The earlier work of an agent is complete before its later work."""
-        self._entries.append(agent << 2 | BARRIER)
+        self._entries.append(agent << SHIFT | BARRIER)
 
     def barrier_all(self, core: Core) -> None:
         """All work of a core is complete before all its later work."""
-        self._note(Meet(core.number))
+        self._entries.append(core.number << SHIFT | MEET)
 
     def gather(self, into: Token, token: Token) -> None:
         """Let a token prove what another one does, too."""
@@ -190,7 +168,15 @@ class Journal:
 
     def recycle(self, core: Core) -> None:
         """The memories of a core are handed to another block."""
-        self._note(Recycle(tuple(memory.uid for memory in core.memories.values())))
+        memories = core.memories
+        if not memories:
+            return
+        key = id(core), len(memories)  # it gets them as it needs them
+        code = self._codes.get(key)
+        if code is None:
+            uids = tuple(memory.uid for memory in memories.values())
+            code = self._codes[key] = self._notes.add(Recycle(uids))
+        self._entries.append(code)
 
     def _count(self, token: Token, times: int = ALWAYS) -> None:
         token.number = self._given
@@ -209,48 +195,44 @@ class Journal:
         """An instruction was executed by the core in force."""
         if not bound and not self._by_pipe:
             return
-        kind = self._kinds.get(call) or self._kind(call)
-        number = self.machine.core.number
+        facts: CallFacts = call.facts or facts_of(call)
+        number, by_pipe = self.machine.core.number, self._by_pipe
+        gives_value, is_composite = facts.gives_value and by_pipe, facts.is_composite and by_pipe
         place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
         touched: Any = ()
         compared: Any = ()
         changed: Any = ()
-        if kind.is_special:
+        if is_composite:
             self._begin(call, site)
             changed = self._changed(call.insn.sets)
-        if kind.gives_value:
+        if gives_value:
             self._begin_to_read(number * PIPES, site)
         if bound and (self.scalar.busy or call.pipe is Pipe.S):
             self._through_cache(call, site, bound)
-        # Whatever is said before this is settled, with all that was listed so far.
-        kind = self._kinds.get(call) or self._kind(call)
         moves = False
         if bound:
-            if len(bound) == kind.reaches and bound[0].pattern is kind.pattern:
+            if len(bound) == facts.reaches and bound[0].pattern is facts.pattern:
                 moves = True
                 for access in bound:
                     self._addresses.append(access.memory.base + access.offset)
             else:
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
-        if kind.writes and (bound or kind.across) and self.machine.peek is not None:
-            compared = self._compare(kind, (*bound, *kind.across))
-        key = number, place, touched, compared, changed
-        code = kind.codes.get(key)
+        if facts.writes and (bound or facts.across) and self.machine.peek is not None:
+            compared = self._compare(facts, (*bound, *facts.across))
+        key = call, number, place, touched, compared, changed
+        code = self._instructions.get(key)
         if code is None:
-            agent = number * PIPES + kind.pipe
-            noted = Noted(call, site, agent, tuple(bound), moves, dict(compared), changed)
-            code = kind.codes[key] = self._notes.add(noted)
+            pipe = Pipe.ALL if gives_value else facts.pipe if by_pipe else 0
+            seen = tuple(bound), moves, dict(compared), changed
+            noted = Noted(call, site, number * PIPES + pipe, *seen, facts)
+            code = self._instructions[key] = self._notes.add(noted)
         self._entries.append(code)
-        if kind.gives_value:
+        if gives_value:
             self._read(number * PIPES, site)
-        if kind.is_special:
+        if is_composite:
             self._end(call, site)
         if len(self._entries) > _MOST_ENTRIES:
             self.settle()
-
-    def _kind(self, call: Any) -> _Kind:
-        found = self._kinds[call] = _Kind(call, self._by_pipe)
-        return found
 
     # The scalar unit reads a number from memory, and goes on. That is done by an agent of its own:
     # its stores are not over when it has a number.
@@ -289,28 +271,28 @@ class Journal:
 
     def peek(self, call: Any, bound: Sequence[Any]) -> None:
         """Before an instruction writes where others may: keep what another core wrote there."""
-        kind = self._kinds.get(call) or self._kind(call)
-        if not kind.writes:
+        facts: CallFacts = call.facts or facts_of(call)
+        if not facts.writes:
             return
         core, writers = self.machine.core.number, self._writers
         for access in bound:
-            if access.writes and (access in kind.across or isinstance(access.memory, GmBuffer)):
+            if access.writes and (access in facts.across or isinstance(access.memory, GmBuffer)):
                 address = _address(access)
                 last = writers.get(address)
                 if last is not None and last[0] != core and last[1] == access.signature:
                     self._before[address] = raw_bytes(np.array(access.read()))
 
-    def _compare(self, kind: _Kind, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
+    def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
         """Whether what was written is what another core had written there, by operand."""
         found: tuple[tuple[str, bool], ...] = ()
         for access in bound:
-            if access.writes and (access in kind.across or isinstance(access.memory, GmBuffer)):
+            if access.writes and (access in facts.across or isinstance(access.memory, GmBuffer)):
                 address = _address(access)
                 before = self._before.pop(address, None)
                 if before is not None:
                     is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
                     found += ((access.operand, is_same),)
-                if not kind.is_atomic:
+                if not facts.atomic:
                     self._writers[address] = self.machine.core.number, access.signature
         return found
 

@@ -79,6 +79,11 @@ class LaunchSync(Sync):
         self._looks: dict[int, tuple[int, dict[int, Any], int]] = {}
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
         self.used_flags: dict[int, Place] = {}  # cross-core flags of the program, and where
+        target = scheduler.target
+        scheduler.findings.used_core_flags = self.used_flags
+        scheduler.findings.core_flags = [
+            id for id in range(target.core_flags) if id not in target.reserved_flags
+        ]
 
     # ---- the primitives -------------------------------------------------------------------------
 

@@ -7,17 +7,11 @@ from typing import Any
 
 from ptokit.machine.flags import Clock
 
-# What the last two bits of an entry say; the others are an agent. Tokens are numbered as they are
-# given; the entry behind TAKE and LEARN says how many tokens ago theirs was. Negative entries stand
-# for listed operations.
-GIVE, TAKE, LEARN, BARRIER = range(4)
-
-
-@dataclass(frozen=True, slots=True)
-class Meet:
-    """All pipes of a core are done."""
-
-    core: int
+# What the last bits of an entry say; the others are an agent, or the core whose pipes MEET. Tokens
+# are numbered as they are given; the entry behind TAKE and LEARN says how many tokens ago theirs
+# was. Negative entries stand for listed operations.
+GIVE, TAKE, LEARN, BARRIER, MEET = range(5)
+SHIFT, KINDS = 3, 7  # bits, and all that they can say
 
 
 @dataclass(frozen=True, slots=True)

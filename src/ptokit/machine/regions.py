@@ -9,6 +9,7 @@ neighbours in that plane are looked at, however many bytes lie between its first
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ Ranges = tuple[tuple[int, int], ...]
 _SEVERAL = "several"  # ways to change memory in place
 _MANY_ROWS = 256  # to be compared one by one
 _FLAT = 1 << 62  # the pitch of the plane that is one row: all addresses
+_FEW = 8  # regions that are looked at one by one; more are found by their places
 _MOST_ROWS = 64  # looked up one by one in another plane; more are taken as one stretch
 
 
@@ -39,6 +41,13 @@ class Rows(NamedTuple):
     def behind(self, base: int) -> Rows:
         """The same stretches behind another address."""
         return Rows(base + self.start, self.width, self.pitch, self.number)
+
+
+def behind(place: Rows | Ranges, base: int) -> Rows | Ranges:
+    """The same bytes behind another address."""
+    if isinstance(place, Rows):
+        return place.behind(base)
+    return tuple((base + start, base + stop) for start, stop in place)
 
 
 def evenly(ranges: Ranges) -> Rows | None:
@@ -177,10 +186,16 @@ class Plane:
     def __init__(self, pitch: int) -> None:
         self.pitch = pitch
         self.low, self.high = _FLAT, 0  # all regions lie between
+        self._asked: tuple[Region | None, list[Box]] = None, []  # what was asked for last
         self._grids: dict[tuple[int, int], dict[tuple[int, int], list[Region]]] = {}
 
     def boxes(self, region: Region) -> list[Box]:
         """The rectangles of a region, or some that hold it."""
+        if self._asked[0] is not region:  # who asks what is near is put there next
+            self._asked = region, self._boxes(region)
+        return self._asked[1]
+
+    def _boxes(self, region: Region) -> list[Box]:
         rows, pitch = region.rows, self.pitch
         if rows is None:
             return self._stretch(region.start, region.stop)
@@ -244,6 +259,7 @@ class RegionIndex:
     def __init__(self, memory: str) -> None:
         self.memory = memory
         self._known: dict[Any, Region] = {}
+        self._few: list[Region] | None = []  # all of them, as long as they are few
         self._planes: dict[int, Plane] = {}
 
     def get(self, key: Any) -> Region | None:
@@ -263,6 +279,17 @@ class RegionIndex:
         region.peers += peers
         for other in peers:
             other.peers.append(region)
+        if self._few is not None:
+            self._few.append(region)
+            if len(self._few) > _FEW:
+                for each in self._few:
+                    self._enter(each)
+                self._few = None
+        else:
+            self._enter(region)
+
+    def _enter(self, region: Region) -> None:
+        """Put a region into the plane of its rows."""
         rows = region.rows
         pitch = rows.pitch if rows and rows.number > 1 else _FLAT
         plane = self._planes.get(pitch)
@@ -275,10 +302,17 @@ class RegionIndex:
         rows = region.rows
         if rows is None or rows.number <= _MANY_ROWS:
             return False
-        return any(pitch not in (rows.pitch, _FLAT) for pitch in self._planes)
+        return any(pitch not in (rows.pitch, _FLAT) for pitch in self._pitches())
+
+    def _pitches(self) -> Iterable[int]:
+        if self._few is None:
+            return self._planes
+        return [each.rows.pitch for each in self._few if each.rows and each.rows.number > 1]
 
     def near(self, region: Region) -> list[Region]:
         """The regions that share bytes with one that is not connected."""
+        if self._few is not None:
+            return [each for each in self._few if region.overlaps(each)]
         start, stop, found = region.start, region.stop, list[Region]()
         seen = {region}
         for plane in self._planes.values():

@@ -15,11 +15,13 @@ from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import (
     BARRIER,
     GIVE,
+    KINDS,
+    MEET,
+    SHIFT,
     TAKE,
     Complete,
     Done,
     Gather,
-    Meet,
     Notes,
     Prove,
     Recycle,
@@ -96,12 +98,17 @@ class Replay:
                             at = passed
                             continue
                     see(self._event(operation))
+                elif operation.__class__ is Recycle:
+                    self.log.recycle(operation.memories)
                 else:
                     at = self._apply(operation, at)
                 continue
-            kind = code & 3
+            kind = code & KINDS
             if kind == BARRIER:
-                clocks.barrier(code >> 2)
+                clocks.barrier(code >> SHIFT)
+                continue
+            if kind == MEET:
+                clocks.barrier_all(code >> SHIFT)
                 continue
             if kind == GIVE:
                 given = self._given
@@ -109,19 +116,19 @@ class Replay:
                 # Most flags are waited for at once: nobody else will ask what they prove.
                 if at + 1 < stop and entries[at + 1] == 1 and given not in kept:
                     taker = entries[at]
-                    if taker >= 0 and taker & 3 == TAKE:
-                        clocks.hand(code >> 2, taker >> 2)
+                    if taker >= 0 and taker & KINDS == TAKE:
+                        clocks.hand(code >> SHIFT, taker >> SHIFT)
                         at += 2
                         continue
-                proven[given] = clocks.release(code >> 2)
+                proven[given] = clocks.release(code >> SHIFT)
                 continue
             token = self._given - entries[at]
             taken.append(token)
             at += 1
             if kind == TAKE:
-                clocks.take(code >> 2, proven[token])
+                clocks.take(code >> SHIFT, proven[token])
             else:
-                clocks.learn((code >> 2) // PIPES, proven[token])
+                clocks.learn((code >> SHIFT) // PIPES, proven[token])
 
     # ---- what repeats ---------------------------------------------------------------------------
 
@@ -198,8 +205,6 @@ class Replay:
         """An operation that orders; returns where the next entry stands."""
         clocks, proven, entries = self.clocks, self._proven, self.notes.entries
         match operation:
-            case Meet(core):
-                clocks.barrier_all(core)
             case Complete(agent, less):
                 clocks.acquire((agent,), Clock({agent: clocks.count[agent] - less}))
             case Prove(agent, less):
@@ -220,8 +225,6 @@ class Replay:
                 gathered = proven[self._given - entries[at]]
                 self._prove(gathered.shared())
                 return at + 1
-            case Recycle(memories):
-                self.log.recycle(memories)
             case _:
                 raise AssertionError(operation)
         return at

@@ -26,7 +26,7 @@ from typing import Any
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.flags import Clock
 from ptokit.machine.hazards import HazardLog, Noted
-from ptokit.machine.notes import GIVE, LEARN, TAKE, Complete, Meet, Notes, Prove
+from ptokit.machine.notes import GIVE, KINDS, LEARN, MEET, SHIFT, TAKE, Complete, Notes, Prove
 from ptokit.machine.regions import Region
 
 _FAR = 1 << 62
@@ -46,8 +46,8 @@ class Window:
             code = entries[at]
             at += 1
             if code >= 0:
-                cores.add((code >> 2) // PIPES)
-                kind = code & 3
+                kind = code & KINDS
+                cores.add(code >> SHIFT if kind == MEET else (code >> SHIFT) // PIPES)
                 self.given += kind == GIVE
                 if kind in (TAKE, LEARN):
                     self.taken.append(self.given - entries[at])
@@ -57,8 +57,6 @@ class Window:
             if isinstance(operation, Noted):
                 self.instructions.append(operation)
                 cores.add(operation.agent // PIPES)
-            elif isinstance(operation, Meet):
-                cores.add(operation.core)
             elif isinstance(operation, Prove | Complete):
                 cores.add(operation.agent // PIPES)
                 self.given += isinstance(operation, Prove)

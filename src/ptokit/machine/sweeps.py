@@ -25,7 +25,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.machine.access import Access
 from ptokit.machine.events import Event
-from ptokit.machine.hazards import HazardLog, Noted, atomic_of
+from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import Notes
 from ptokit.machine.regions import Region, Rows, Use
 from ptokit.machine.steady import Window
@@ -51,7 +51,7 @@ class Sweep:
 
     @property
     def atomic(self) -> str:
-        return atomic_of(self.noted.call) if self.access.writes else ""
+        return self.noted.facts.atomic if self.access.writes else ""
 
     def hull(self) -> Region | None:
         """A region that holds all its places; None where rows would go round the edge."""

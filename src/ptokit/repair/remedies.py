@@ -5,6 +5,7 @@
 * Around a loop: a flag that goes round - primed before the loop, waited for and set in every round,
   drained behind it; where a list of buffers is indexed, with an id for each of them.
 * One pipe that does not keep its order: a barrier.
+* Two cores, blocks or ranks: signals and meetings (`across.py`).
 * A flag of which one end is missing: that end. A set and a wait that were meant for each other and
   name other pipes or ids: one of them as the other says. An Event of other pipes: the right one.
 
@@ -19,82 +20,25 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import Evidence
 from ptokit.isa.opcodes import op_codes
 from ptokit.isa.spec import Pipe
 from ptokit.isa.sync import set_flag, wait_flag
+from ptokit.repair.across import freed, remedies_across
 from ptokit.repair.outline import Meeting, Outline, Statement
-from ptokit.repair.spelling import PythonSpelling, Spelling, TextSpelling, other_end
-
-
-@dataclass(frozen=True)
-class Step:
-    """A line to insert before or behind a statement, or to put in its place."""
-
-    code: str
-    at: Statement
-    behind: bool = False
-    why: str = ""  # "prime", "drain"
-    instead: bool = False
-
-    @property
-    def line(self) -> int:
-        """The line before which it is inserted."""
-        return self.at.last + 1 if self.behind else self.at.first
-
-    def __str__(self) -> str:
-        place = f"behind line {self.at.last}" if self.behind else f"before line {self.at.first}"
-        place = f"instead of line {self.at.first}" if self.instead else place
-        return f"{f'{self.why}: ' if self.why else ''}{self.code} {place}"
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """Lines that belong together."""
-
-    steps: tuple[Step, ...]
-
-    @property
-    def is_bold(self) -> bool:
-        """Whether it changes what the author wrote: a guess among several."""
-        return any(step.instead for step in self.steps)
-
-    def __str__(self) -> str:
-        return "; ".join(map(str, self.steps))
-
-    def applied(self, program: Outline) -> str:
-        """The text of the program with the lines in place."""
-        lines = program.text.splitlines(keepends=True)
-        inserted: dict[int, list[str]] = {}
-        replaced = {step.at.first: step.at.last for step in self.steps if step.instead}
-        for step in self.steps:
-            inserted.setdefault(step.line, []).append(f"{step.at.block.indent}{step.code}\n")
-        heading = spelling_of(program).heading(" ".join(step.code for step in self.steps))
-        if heading is not None:
-            inserted.setdefault(heading[0] + 1, []).append(f"{heading[1]}\n")
-        if lines and not lines[-1].endswith("\n"):
-            lines[-1] += "\n"
-        for line in sorted(inserted, reverse=True):
-            lines[line - 1 : replaced.get(line, line - 1)] = inserted[line]
-        return "".join(lines)
-
-
-@lru_cache(maxsize=8)
-def spelling_of(program: Outline) -> Spelling:
-    """How flags are written in a program."""
-    return PythonSpelling(program.text) if program.is_python else TextSpelling()
+from ptokit.repair.spelling import Spelling, other_end
+from ptokit.repair.steps import Remedy, Step, spelling_of
 
 
 def remedies(
     program: Outline, found: Diagnostic, file: str, is_tried: bool = True
 ) -> Iterator[Remedy]:
     """What may mend a finding, the best first, each only once; `is_tried`: also bold guesses."""
-    told: set[tuple[tuple[str, int, bool], ...]] = set()
+    told: set[tuple[tuple[str, int, bool, str], ...]] = set()
     for remedy in _all(program, found, file, is_tried):
-        key = tuple((step.code, step.line, step.instead) for step in remedy.steps)
+        key = tuple((s.code, s.line, s.instead, s.at.block.indent) for s in remedy.steps)
         if key not in told:
             told.add(key)
             yield remedy
@@ -107,9 +51,11 @@ def _all(program: Outline, found: Diagnostic, file: str, is_tried: bool) -> Iter
         return
     yield from _mismatched(program, near, is_tried)
     if found.evidence is not None:
-        yield from _of_race(program, found.evidence, file, is_tried)
+        yield from _of_race(program, found, file, is_tried)
     else:
         yield from _of_flag(program, near)
+    if is_tried:
+        yield from freed(program, near)
 
 
 # ---- races ---------------------------------------------------------------------------------------
@@ -124,15 +70,23 @@ class _Edge:
     free: Sequence[int]  # event ids that nobody uses for this pair
 
 
-def _of_race(program: Outline, evidence: Evidence, file: str, is_tried: bool) -> Iterator[Remedy]:
+def _of_race(program: Outline, found: Diagnostic, file: str, is_tried: bool) -> Iterator[Remedy]:
+    evidence = found.evidence
+    assert evidence is not None
     places = evidence.earlier.location, evidence.later.location
     one, other = (
         program.find(at.line) if at is not None and at.file == file else None for at in places
     )
     is_inside = "->" in evidence.edge or evidence.edge.startswith("barrier ")
-    if other is None or evidence.free is None or not is_inside:  # flags do not leave a core
+    if other is None:
         return
     spelling = spelling_of(program)
+    if not is_inside:  # flags do not leave a core
+        if is_tried:
+            yield from remedies_across(program, spelling, found, one, other)
+        return
+    if evidence.free is None:
+        return
     src, dst = Pipe[evidence.earlier.pipe], Pipe[evidence.later.pipe]
     if src is dst:
         yield Remedy((Step(spelling.barrier(src), other),))

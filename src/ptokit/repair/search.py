@@ -13,7 +13,7 @@ from ptokit.repair.outline import outline
 from ptokit.repair.remedies import Remedy, remedies
 
 _MOST_TRIALS = 500  # runs of the program
-_MOST_TRIED = 12  # remedies of one finding
+_MOST_TRIED = 16  # remedies of one finding
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,39 @@ from typing import Protocol
 from ptokit.base.location import Location
 from ptokit.ir.ordering import written
 from ptokit.ir.printer import print_op
+from ptokit.isa.effects import Reach
 from ptokit.isa.spec import Insn, Pipe
-from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
+from ptokit.isa.sync import (
+    SYNCALL,
+    ffts_cross_core_sync,
+    pipe_barrier,
+    set_flag,
+    set_intra_block,
+    sync_set,
+    sync_wait,
+    wait_flag,
+    wait_flag_dev,
+    wait_intra_block,
+)
 
 _NOWHERE = Location("", 0)
+_SIGNALS = (
+    (ffts_cross_core_sync, wait_flag_dev),
+    (set_intra_block, wait_intra_block),
+    (sync_set, sync_wait),
+)
+SECOND = 16  # the counters of vector core 1 lie so far behind those of vector core 0
+
+
+def _numbers(id: int, from_cube: bool) -> tuple[list[int], list[int]]:
+    """The counters to raise, and those to wait for: the cube core has one for each vector core."""
+    both = [id, id + SECOND]
+    return (both, [id]) if from_cube else ([id], both)
+
+
+def _words(insn: Insn) -> list[str]:
+    assert insn.asm is not None
+    return list(insn.asm.syntax)
 
 
 class Spelling(Protocol):
@@ -23,6 +52,23 @@ class Spelling(Protocol):
         ...
 
     def barrier(self, pipe: Pipe) -> str: ...
+
+    def meeting(self, kind: str) -> str:
+        """Where all vector cores of a launch meet, all cube cores, or (mix) all of them."""
+        ...
+
+    def signal(
+        self, src: Pipe, dst: Pipe, id: int, *, by_core: bool, from_cube: bool
+    ) -> tuple[list[str], list[str]]:
+        """A signal to the other cores of a cluster: the lines that give it, and those that wait.
+
+        `by_core`: each core of the cluster has a counter of its own.
+        """
+        ...
+
+    def awaited(self, code: str, dst: Pipe, id: str) -> str:
+        """The wait for a signal that a line gives."""
+        ...
 
     def heading(self, code: str) -> tuple[int, str] | None:
         """What an inserted line needs beside itself: a line number, and an import behind it."""
@@ -38,6 +84,32 @@ class TextSpelling:
 
     def barrier(self, pipe: Pipe) -> str:
         return print_op(written(pipe_barrier, (pipe,), _NOWHERE)).strip()
+
+    def meeting(self, kind: str) -> str:
+        word = {"vector": "aiv_only", "cube": "aic_only"}.get(kind, kind)
+        attributes = f"mode = #pto.sync_all_mode<hard>, core_type = #pto.sync_core_type<{word}>"
+        return f"pto.{next(iter(_words(SYNCALL)))}() {attributes}"
+
+    def signal(
+        self, src: Pipe, dst: Pipe, id: int, *, by_core: bool, from_cube: bool
+    ) -> tuple[list[str], list[str]]:
+        def line(insn: Insn, pipe: Pipe, id: int) -> str:
+            return print_op(written(insn, (pipe, id), _NOWHERE)).strip()
+
+        if not by_core:
+            return [line(sync_set, src, id)], [line(sync_wait, dst, id)]
+        sets, waits = _numbers(id, from_cube)
+        return (
+            [line(set_intra_block, src, n) for n in sets],
+            [line(wait_intra_block, dst, n) for n in waits],
+        )
+
+    def awaited(self, code: str, dst: Pipe, id: str) -> str:
+        ends = {w: v for g, t in _SIGNALS for w, v in zip(_words(g), _words(t), strict=True)}
+        name = re.search("|".join(re.escape(each) for each in ends), code)
+        assert name is not None
+        code = code.replace(name[0], ends[name[0]], 1)
+        return re.sub(r"PIPE_\w+", f"PIPE_{dst.name}", code, count=1)
 
     def heading(self, code: str) -> tuple[int, str] | None:
         return None
@@ -72,16 +144,44 @@ class PythonSpelling:
     def barrier(self, pipe: Pipe) -> str:
         return f"{self._named(pipe_barrier.name)}({self._named(f'PIPE_{pipe.name}')})"
 
+    def meeting(self, kind: str) -> str:
+        name = {"vector": "AIVOnly", "cube": "AICOnly"}.get(kind, "Mix")
+        return f"{self._named(SYNCALL.name)}[{self._named('SyncCoreType')}.{name}]()"
+
+    def signal(
+        self, src: Pipe, dst: Pipe, id: int, *, by_core: bool, from_cube: bool
+    ) -> tuple[list[str], list[str]]:
+        def line(insn: Insn, pipe: Pipe, id: int) -> str:
+            return f"{self._named(insn.name)}({self._named(f'PIPE_{pipe.name}')}, {id})"
+
+        if not by_core:
+            sent = f"{self._named('getFFTSMsg')}({Reach.CLUSTER.value}, {id})"
+            given = f"{self._named(ffts_cross_core_sync.name)}({self._named(f'PIPE_{src.name}')}"
+            return [f"{given}, {sent})"], [f"{self._named(wait_flag_dev.name)}({id})"]
+        sets, waits = _numbers(id, from_cube)
+        return (
+            [line(set_intra_block, src, n) for n in sets],
+            [line(wait_intra_block, dst, n) for n in waits],
+        )
+
+    def awaited(self, code: str, dst: Pipe, id: str) -> str:
+        if set_intra_block.name not in code:
+            return f"{self._named(wait_flag_dev.name)}({id})"
+        pipe = self._named(f"PIPE_{dst.name}")
+        return f"{self._named(wait_intra_block.name)}({pipe}, {id})"
+
     def heading(self, code: str) -> tuple[int, str] | None:
         if self._all or self._module or not self._names:
             return None
-        wanted = dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*(?=[(,)])", code))
+        wanted = dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*(?=[(,)\[.])", code))
         missing = [name for name in wanted if name not in self._names and _is_ours(name)]
         return (self._line, f"from ptokit import {', '.join(missing)}") if missing else None
 
 
 def _is_ours(name: str) -> bool:
-    ours = {insn.name for insn in (set_flag, wait_flag, pipe_barrier)}
+    signals = (insn for pair in _SIGNALS for insn in pair)
+    ours = {insn.name for insn in (set_flag, wait_flag, pipe_barrier, SYNCALL, *signals)}
+    ours |= {"getFFTSMsg", "SyncCoreType"}
     return name in ours or re.fullmatch(r"PIPE_\w+|EVENT_ID\d", name) is not None
 
 

@@ -1,0 +1,80 @@
+"""What the checker must know of a call, worked out once: calls outlive launches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ptokit.base.enums import Atomic
+from ptokit.isa.spec import Pipe
+from ptokit.isa.walks import Walk, walk_of
+
+if TYPE_CHECKING:
+    from ptokit.machine.executor import Ready
+
+
+class Tile(NamedTuple):
+    """A tile operand of a call: the bytes it touches, and how."""
+
+    access: Any
+    walk: Walk | None
+    is_over: bool  # later work of its pipe need not wait for this use to end
+
+
+class CallFacts:
+    """What every execution of a call has in common."""
+
+    __slots__ = (
+        "across", "atomic", "gives_value", "handles", "has_registers", "is_composite", "is_over",
+        "pattern", "pipe", "reaches", "registers", "tiles", "writes",
+    )  # fmt: skip
+
+    def __init__(self, call: Any) -> None:
+        insn, fixed = call.insn, getattr(call, "global_patterns", ())
+        self.across: Any = getattr(call, "across", ())  # what both vector cores may write
+        self.atomic = atomic_of(call)  # how it changes global memory in place
+        self.handles = frozenset(o.name for o in insn.operands if o.is_handle)
+        self.reaches = len(fixed)  # views, whose patterns are those of the call
+        self.pattern = fixed[0][1] if fixed else None
+        views = [pattern for _, pattern in fixed]
+        self.writes = any(each.writes for each in views or insn.operands)
+        self.pipe = call.pipe
+        self.is_composite = call.steps is not None or bool(insn.sets)
+        self.gives_value = call.pipe is Pipe.S and call.steps is None and bool(insn.returns)
+        self.registers = insn.registers(call.ops)  # on which its meaning depends
+        self.has_registers = bool(insn.sets or self.registers)
+        self.is_over = call.steps is not None and call.steps.scratch_complete
+        self.tiles = self._tiles(call)
+
+    def _tiles(self, call: Any) -> tuple[Tile, ...]:
+        insn, accesses = call.insn, call.accesses
+        results = {a.shape for a in accesses if a.writes}
+        scratch = {o.name for o in insn.operands if o.role == "tmp"} if self.is_over else ()
+        found: list[Tile] = []
+        for access in accesses:
+            signature = access.signature
+            if not access.place:
+                continue
+            where = access.memory.uid, signature, access.offset
+            walk = walk_of(insn, where, access.shape, access.dtype.itemsize, results)
+            found.append(Tile(access, walk, access.operand in scratch))
+        # What is written in the way it is read need not be looked at twice.
+        written = {(_bytes(t), t.walk) for t in found if t.access.writes}
+        return tuple(t for t in found if t.access.writes or (_bytes(t), t.walk) not in written)
+
+
+def _bytes(tile: Tile) -> tuple[Any, Any]:
+    return tile.access.memory.uid, tile.access.signature
+
+
+def facts_of(call: Any) -> CallFacts:
+    """The facts of a call; it keeps them."""
+    found = call.facts
+    if found is None:
+        found = call.facts = CallFacts(call)
+    return found
+
+
+def atomic_of(call: Ready) -> str:
+    """How a call changes global memory in place; empty where it overwrites."""
+    ways = (each.combines for each in call.ops.attrs.values() if isinstance(each, Atomic))
+    return next(filter(None, ways), "")
