@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from ptokit.timing.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -89,13 +92,37 @@ def test_predict_prints_one_line(words: str, least: float, most: float) -> None:
     assert all(0 < share <= 100 for share in found["busy"].values())
 
 
-def test_blocks_that_repeat_each_other_are_timed_as_if_all_had_run() -> None:
-    case = gemm.case(4, m=512, k=1024, n=512)
-    once = case.kernel.time(case.blocks, case.args, target="a2a3", **case.consts)
-    options = {**case.consts, "data": True, "check": False}
-    whole = case.kernel.time(case.blocks, case.args, target="a2a3", **options)
-    assert [core.weight for core in once.outcome.cores] == [4]
+@pytest.mark.parametrize("cluster", [False, True])
+def test_blocks_that_repeat_each_other_are_timed_as_if_all_had_run(cluster: bool) -> None:
+    if cluster:
+        case = flash_attention.case(4, s0=512, s1=1024)
+    else:
+        case = gemm.case(4, m=512, k=1024, n=512)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        once = case.kernel.time(case.blocks, case.args, target="a2a3", **case.consts)
+        options = {**case.consts, "data": True, "check": False}
+        whole = case.kernel.time(case.blocks, case.args, target="a2a3", **options)
+    lists = {id(core.items) for block in once.streams.blocks for core in block.cores}
+    assert len(lists) == (3 if cluster else 1)  # one block was walked, the others repeat it
+    assert {core.weight for core in once.outcome.cores} == {4}
     assert once.cycles == whole.cycles
     for one, other in zip(once.streams.blocks, whole.streams.blocks, strict=True):
-        assert one.cores[0].regions == other.cores[0].regions
-        assert len(one.cores[0].items) == len(other.cores[0].items)
+        for mine, its in zip(one.cores, other.cores, strict=True):
+            assert mine.place == its.place
+            assert mine.regions == its.regions
+            assert len(mine.items) == len(its.items)
+
+
+def test_a_whole_chip_is_quick() -> None:
+    """By the time of this process: whole launches, and the events that the model follows."""
+    case = gemm.case(24, m=6144, k=6144, n=6144)
+    began = time.process_time()
+    found = case.kernel.time(case.blocks, case.args, target="a2a3", **case.consts)
+    walked = time.process_time()
+    Model(found.streams, found.params, 24).run()
+    ended = time.process_time()
+    assert walked - began < 10
+    assert found.streams.events / (walked - began) >= 100_000
+    followed = sum(len(core.stream.items) for core in found.outcome.cores)
+    assert followed / (ended - walked) >= 100_000

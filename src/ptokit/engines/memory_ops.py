@@ -85,9 +85,22 @@ def _form(op: Op, frame: Frame) -> Form:
     return Form(element_of(op.result.type, op.location), shape, stride, layout, known)
 
 
-def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
-    at = frame[op.operands[0]]
-    frame[op.result] = View(at.pointer if isinstance(at, View) else at, _form(op, frame))
+def _tensor_view(op: Op) -> Step:
+    memory_, result = op.operands[0], op.result
+    sizes = (*op.group("shape"), *op.group("strides"))
+    last: tuple[tuple[Any, ...], Form | None] = ((), None)  # the form, and the numbers it is of
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        nonlocal last
+        numbers = tuple([frame[v] for v in sizes])
+        known, form = last
+        if form is None or known != numbers:
+            form = _form(op, frame)
+            last = numbers, form
+        at = frame[memory_]
+        frame[result] = View(at.pointer if isinstance(at, View) else at, form)
+
+    return step
 
 
 def _declare_view(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -364,12 +377,15 @@ def _constant(op: Op) -> Step:
     return step
 
 
-PREPARED: dict[Definition, Prepare] = {arith.CONSTANT: _constant, memory.PARTITION: _partition}
+PREPARED: dict[Definition, Prepare] = {
+    arith.CONSTANT: _constant,
+    memory.MAKE_VIEW: _tensor_view,
+    memory.PARTITION: _partition,
+}
 HANDLERS: dict[Definition, Handler] = {
     memory.ADDPTR: _addptr,
     memory.PTR_TO_INT: _ptrtoint,
     memory.INT_TO_PTR: _inttoptr,
-    memory.MAKE_VIEW: _tensor_view,
     memory.DECLARE_VIEW: _declare_view,
     memory.VIEW_DIM: _dimension,
     memory.VIEW_STRIDE: _dimension,

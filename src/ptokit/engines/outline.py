@@ -5,11 +5,13 @@ enters, one after the other - and by the numbers that instructions are given. An
 program for these alone: arithmetic, views and control flow are executed, instructions only note
 the numbers they would get and the places in global memory they would go to. Blocks of a grid with
 the same outline issue the same, elsewhere in memory. A program whose way depends on more than
-numbers - data, other cores - has no outline.
+numbers - data, other blocks - has no outline. Cores of one block meet in FIFOs, whose entries come
+in the order of the program at either end: who waits for whom changes nothing about which they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ptokit.engines import micro_ops, sync_ops
@@ -28,6 +30,8 @@ from ptokit.ir.types import (
     ViewType,
     is_column_tile,
 )
+from ptokit.machine.executor import named
+from ptokit.machine.fifo import PipeObject
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import GlobalObject
 
@@ -57,6 +61,20 @@ class Outline(Prepared):
         if found is None:
             found = self._code[block] = _outlined(block)
         return found
+
+
+class OutlineMachine(Machine):
+    """The machine of a walk: of instructions it is given those on FIFOs, which name entries."""
+
+    def enqueue(self, call: Any, operands: Sequence[Any], site: Any) -> None:
+        given = named(call, operands)
+        pipe: PipeObject = given["pipe"]
+        if pipe.spec.is_both or self.core.kind == "mix":
+            raise NoOutline  # which end acts is not known by the core alone
+        if given.get("gmTensor") is not None:
+            pipe.name(call, given, site)
+        elif not pipe.direct:
+            raise NoOutline  # the entry is moved through global memory
 
 
 class _Walk(FastInterpreter):
@@ -108,9 +126,13 @@ def _instruction(op: Op) -> Step | None:
     assert insn is not None
     returns = any(label == RETURNED for label in op.result_labels)
     is_ours = not insn.orders or orders_pipes(op)
-    if returns or not is_ours or insn.moves_entries or any(group_operands(op)):
+    if returns or not (is_ours or insn.moves_entries) or any(group_operands(op)):
         raise NoOutline
     given = [value for value in run_time_operands(op) if value is not None]
+    if insn.moves_entries:
+        if any(isinstance(value.type, _TILES) for value in given):
+            raise NoOutline  # a walk has no tiles
+        return fast_step(op)
     views = [value for value in given if isinstance(value.type, ViewType)]
     note = _noted(_numbers(given))
     if not views:
@@ -126,6 +148,8 @@ def _instruction(op: Op) -> Step | None:
 
 
 def _tensor(view: Any, in_columns: bool) -> GlobalObject:
+    if isinstance(view, GlobalObject):  # the entry that it points at now
+        return view.over(view.data())
     if view.__class__ is not View:
         raise NoOutline
     return view.tensor(in_columns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,19 +26,20 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
-from ptokit.engines.outline import NoOutline, Outline, Walked, untimed
+from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked, untimed
 from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Outcome, Schedule, run
 from ptokit.frontend.session import current
 from ptokit.ir.core import Module
+from ptokit.isa.targets import Target
 from ptokit.kernels.source import Asked
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
+from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.dataless import DatalessExecutor
 from ptokit.machine.gm import as_array, shared_memory
-from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.passes.finish import OPEN
 from ptokit.timing.streams import Recorder
@@ -284,22 +285,28 @@ class Execution:
     ) -> Outcome:
         """Run one block of each outline, and note the others as repeating it.
 
-        A program without an outline, or of several cores that wait for each other, runs whole.
+        A program without an outline runs whole.
         """
         programs, target = self.programs, self._asked.target
         function = programs.function
         assert function is not None
-        outline, machine = Outline(module), Machine(target, programs.mode, policy=options.policy)
-        machine.blocks, walked = self._blocks, list[Walked]()
+        outline = Outline(module)
+        machine = OutlineMachine(target, programs.mode, policy=options.policy)
+        machine.blocks, walked = self._blocks, list[dict[str, Walked]]()
+        machine.subblocks = SUBBLOCKS if "cube" in cores else 1
         try:
-            for block in range(self._blocks if len(cores) == 1 else 0):
-                machine.core = Core(target, programs.cores[0], block)
-                walked.append(outline.walk(machine, function, programs.args))
+            for block in range(self._blocks):
+                of_cores: dict[str, Walked] = {}
+                for core in _cores(target, cores, machine.subblocks, block):
+                    machine.core = core
+                    of_cores[core.place] = outline.walk(machine, function, programs.args)
+                walked.append(of_cores)
         except NoOutline:
             walked = []
         known, outcome = dict[Any, int](), None
-        for block, (way, views) in enumerate(walked):
-            like = known.setdefault(way, block)
+        for block, of_cores in enumerate(walked):
+            like = known.setdefault(tuple(each.way for each in of_cores.values()), block)
+            views = {place: each.views for place, each in of_cores.items()}
             if like == block or not recorder.repeat(block, like, views):
                 part = replace(options, blocks=range(block, block + 1))
                 outcome = run(cores, target, programs.mode, part)
@@ -340,6 +347,14 @@ def _blame_ourselves(error: ProgramError) -> None:
             replace(found, message=f"auto mode, a bug of ptokit: {found.message}", fix=fix)
             for found in error.diagnostics
         ) from error
+
+
+def _cores(target: Target, kinds: Collection[str], subblocks: int, block: int) -> list[Core]:
+    """The cores that run a block of a launch with programs for these kinds."""
+    if "mix" in kinds:
+        return [Core(target, "mix", block)]
+    found = Cluster.of_all(target, subblocks, block).cores.values()
+    return [core for core in found if core.kind in kinds]
 
 
 def _refuse_micro(module: Module) -> None:

@@ -48,6 +48,17 @@ class Cluster:
         cluster.cores = {"cube": core, 0: core, 1: second}
         return cluster
 
+    @staticmethod
+    def of_all(target: Target, subblocks: int, block: int = 0) -> Cluster:
+        """The cluster of a cube core and so many vector cores."""
+        cluster = Cluster(target, block)
+        cluster.cores["cube"] = Core(target, "cube", block)
+        for sub in range(subblocks):
+            cluster.cores[sub] = Core(target, "vector", block, sub)
+        for core in cluster.cores.values():
+            core.cluster = cluster
+        return cluster
+
     def semaphore(self, role: Role, flag: int, *, of: Any = None, title: str = "") -> Semaphore:
         """The counter `flag` of one core; on the cube core vector core 1 counts from 16 on.
 

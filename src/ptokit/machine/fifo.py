@@ -197,10 +197,17 @@ class PipeObject:
 
     def act(self, call: Any, given: Mapping[str, Any], site: Any) -> None:
         """Execute an instruction at the end at which the running core stands."""
+        self._end_of(call, given, site).run()
+
+    def name(self, call: Any, given: Mapping[str, Any], site: Any) -> None:
+        """Only point views at entries, as `act` would: nobody waits, and nothing moves."""
+        self._end_of(call, given, site).name()
+
+    def _end_of(self, call: Any, given: Mapping[str, Any], site: Any) -> End:
         tile, is_producer = given.get("tile"), call.insn.end == "producer"
         loc = None if tile is None else tile.spec.loc
         role = self._role(is_producer, loc, given.get("subBlockId"))
-        self.end_type(self, call, given, role, site).run()
+        return self.end_type(self, call, given, role, site)
 
     def partners(self, role: Role, flag: int, what: str, lanes: Iterable[int]) -> list[Semaphore]:
         """The counters a role waits on: the cube core has one per vector core."""
@@ -388,6 +395,14 @@ class End:
         self._note(takes)
         if machine.operation is not None:
             machine.end()
+
+    def name(self) -> None:
+        """Point a view at its entry, and go on to the next."""
+        named = [effect.operand for effect in self.effects if isinstance(effect, Bind)]
+        for operand in named:
+            self._bind(self.given[operand])
+        if named:
+            self.advance()
 
     def _wait(self, pipe: Pipe, token: Slot) -> None:
         """Wait for space or for an entry, unless the ring says there is some."""

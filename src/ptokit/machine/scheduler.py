@@ -545,13 +545,7 @@ class Scheduler:
     def _new_cluster(self) -> Cluster:
         if "mix" in self._programs:
             return Cluster.of_one(Core(self.target, "mix"))
-        cluster = Cluster(self.target)
-        cluster.cores["cube"] = Core(self.target, "cube")
-        for sub in range(SUBBLOCKS if self._paired else 1):
-            cluster.cores[sub] = Core(self.target, "vector", 0, sub)
-        for core in cluster.cores.values():
-            core.cluster = cluster
-        return cluster
+        return Cluster.of_all(self.target, self.machine.subblocks)
 
     def _run_core(self, core: Core, program: Program) -> None:
         program()

@@ -186,15 +186,19 @@ class Recorder:
         ended = {id(core) for core in self._blocks[block].cores} if block in self._blocks else ()
         self._cores = {n: stream for n, stream in self._cores.items() if id(stream) not in ended}
 
-    def repeat(self, block: int, like: int, views: Sequence[Sequence[Any]]) -> bool:
-        """A block issues what another one did, over other views; False: it cannot be so."""
-        found = self._blocks[like]
-        if len(found.cores) != 1 or len(found.cores[0].regions) != len(views):
-            return False
-        core = found.cores[0]
-        regions = [tuple([_region(view) for view in each]) for each in views]
-        again = CoreStream(core.place, core.kind, core.items, regions)
-        self._blocks[block] = BlockStream(block, [again], found.initial, found.latches)
+    def repeat(self, block: int, like: int, views: Mapping[str, Sequence[Sequence[Any]]]) -> bool:
+        """A block issues what another one did, over other views of each core, by its place.
+
+        False: it cannot be so.
+        """
+        found, cores = self._blocks[like], list[CoreStream]()
+        for core in found.cores:
+            mine = views.get(core.place, ())
+            if len(core.regions) != len(mine):
+                return False
+            regions = [tuple([_region(view) for view in each]) for each in mine]
+            cores.append(CoreStream(core.place, core.kind, core.items, regions))
+        self._blocks[block] = BlockStream(block, cores, found.initial, found.latches)
         return True
 
     # ---- numbers ------------------------------------------------------------------------------
