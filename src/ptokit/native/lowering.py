@@ -35,6 +35,7 @@ from ptokit.frontend.lowering.views import make_view
 from ptokit.frontend.session import running
 from ptokit.ir.attributes import Attribute, EnumAttr, StringAttr, UnitAttr
 from ptokit.ir.core import Block, Function, Module, Value
+from ptokit.ir.dialects import Definition, system
 from ptokit.ir.types import F32, I64, INDEX, PtrType, ScalarType, TileBufType
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
@@ -242,19 +243,19 @@ class _Writer:
         if start % element.itemsize or step % element.itemsize:
             raise self.emitter.fail("pipe", f"the slots begin inside an element, {element.name}")
         start, step = start // element.itemsize, step // element.itemsize
-        place = start + self._asked("get_block_idx") * step if step else start
+        place = start + self._asked(system.BLOCK_IDX) * step if step else start
         return self._pointer(APointer(element, kind.array), place)
 
-    def _asked(self, name: str) -> Number:
-        return query(name)(SimpleNamespace(emitter=self.emitter))
+    def _asked(self, record: Definition) -> Number:
+        return query(record)(SimpleNamespace(emitter=self.emitter))
 
     def cores(self, cores: dict[CoreName, list[Noted]]) -> None:
         """Write what all cores of a kind do."""
         groups = list(_alike(cores))
         uses_block = len({name.block for name in cores}) > 1
         uses_half = len({name.subblock for name in cores}) > 1
-        self._block = self._asked("get_block_idx") if uses_block else 0
-        self._subblock = self._asked("get_subblock_idx") if uses_half else 0
+        self._block = self._asked(system.BLOCK_IDX) if uses_block else 0
+        self._subblock = self._asked(system.SUBBLOCK_IDX) if uses_half else 0
         for is_alone, (names, items) in zip([len(groups) == 1] * len(groups), groups, strict=True):
             if is_alone:
                 self.items(rolled(items))
