@@ -37,13 +37,13 @@ from ptokit.frontend.policies import policy_for
 from ptokit.ir.core import Module
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
-from ptokit.isa.targets import TILE_LIBRARY
+from ptokit.isa.targets import TILE_LIBRARY, Target
 from ptokit.passes.finish import Steps
 from ptokit.passes.reduce_sync import Count, count, total
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from journal import Journal, TimeUp, apart, followed, limited
-from judgements import JUDGEMENTS
+from judgements import BY_FILE, JUDGEMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = ("check", "print", "run", "levels", "agree")  # after reading, in order
@@ -77,7 +77,7 @@ class Facts:
     options: tuple[str, ...] = ()
     sync: str | None = None  # who orders the pipes: "insert", or as the text says
     about: str = "the language"  # what refuses it, where something has to
-    defines: dict[str, int] = field(default_factory=dict[str, int])  # what it is compiled with
+    has_own_library: bool = False  # of tile operations, which it is compiled with
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def classified(text: str, path: str) -> Facts:
         tuple(re.findall(r"--(?:enable|plan|disable)[\w-]*(?:=\w+)?", command)),
         "insert" if is_ordered else None,
         next((what for what, said in _ELSEWHERE.items() if said.search(text)), "the language"),
-        {TILE_LIBRARY: 1} if _OWN_LIBRARY.search(command or path) else {},
+        _OWN_LIBRARY.search(command or path) is not None,
     )
 
 
@@ -232,12 +232,16 @@ class _Work:
     order: Count | None = None
     whole: Count | None = None
 
+    def target(self, program: Program) -> Target:
+        """What a program is compiled for: a device, and a library where that has two."""
+        found = program.target(self.facts.target)
+        is_own = self.facts.has_own_library and found.tile_library is not None
+        return found.override({TILE_LIBRARY: 1}) if is_own else found
+
     def checked(self) -> str:
         level = self.facts.level if len(self.programs) == 1 else self.facts.parts_level
         for program in self.programs:
-            found = program.check(
-                self.facts.target, level, rules=self.rules, defines=self.facts.defines
-            )
+            found = program.check(self.target(program), level, rules=self.rules)
             errors = [each for each in found if each.severity == "error"]
             if errors:
                 return f"{errors[0].code}: {errors[0].message}"
@@ -286,8 +290,7 @@ class _Work:
     ) -> None:
         program[name][1](
             *given,
-            target=self.facts.target,
-            defines=self.facts.defines,
+            target=self.target(program),
             rules=self.rules,
             max_seconds=self.seconds,
             check=check,
@@ -297,18 +300,16 @@ class _Work:
     def converted(self) -> str:
         """Each level is read again; the last leaves the bytes that the program has left."""
         for program in self.programs:
-            on = self.facts.target
+            on = self.target(program)
             for level in ("l1", "l2"):
                 _read_again(program, level, on)
             sync = self.facts.sync
-            made = program.convert(
-                "l3", on, rules=self.rules, sync=sync, defines=self.facts.defines
-            )
+            made = program.convert("l3", on, rules=self.rules, sync=sync)
             placed = loads(str(made))
             self.order = total([*_counts(placed.module), self.order or Count()])
             steps = Steps(sync=sync, is_reduced=False)
             policy = policy_for(program.module.location.file, self.rules, ())
-            every = program.finished(program.target(on, self.facts.defines), steps, policy)
+            every = program.finished(on, steps, policy)
             self.whole = total([*_counts(every), self.whole or Count()])
             for run in self.runs:
                 if run.program is program:
@@ -352,7 +353,7 @@ def _same_bytes(one: Any, other: Any) -> bool:
     return len(a) == len(b) and all(np.array_equal(a[part], b[part]) for part in parts)
 
 
-def _read_again(program: Program, level: str, on: str | None) -> None:
+def _read_again(program: Program, level: str, on: Target) -> None:
     try:
         text = str(program.convert(level, on))
     except PtoError:
@@ -374,6 +375,16 @@ def table(found: Iterable[Verdict]) -> str:
     ]
     head = ["| file | target | step | reason |", "|---|---|---|---|"]
     return "\n".join([*head, *rows]) + "\n"
+
+
+def unread(found: Iterable[Verdict]) -> str:
+    """Markdown: the files at tile level that are not read, each with what stands behind it."""
+    rows = [
+        f"| `{v.file}` | {BY_FILE.get(Path(v.file).stem, '')} |"
+        for v in found
+        if v.kind == "tile" and v.load is False
+    ]
+    return "\n".join(["| file | why it is not read |", "|---|---|", *rows]) + "\n"
 
 
 def passed(found: Iterable[Verdict]) -> str:
@@ -431,7 +442,13 @@ Steps taken: {steps}.
 ## Files
 
 {table(found)}
+## Files that are not read
+
+{unread(found)}
 ## Files that others refuse
+
+These are tests of what has to be refused. What refuses them is no rule of the language: a back end
+that cannot do something yet, how the command line of the assembler or its environment is used.
 
 {passed(found)}{ordered}"""
 

@@ -34,10 +34,11 @@ from ptokit.base.diagnostics import PtoError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from journal import Journal, TimeUp, apart, followed, limited
+from judgements import ITS_OWN_RULES
 
 PYTHON = "PTOKIT_SUITE_PYTHON"  # the interpreter of the scripts, for the processes of tests
 STANDIN = Path(__file__).parent / "standin"
-GOOD = "agrees", "micro"
+GOOD = "agrees", "void"
 QUALIFIERS = ("__gm__", "__global__", "AICORE")
 ELEMENTS = {
     "half": 16,
@@ -55,7 +56,7 @@ ELEMENTS = {
 class Verdict:
     """What came of one case: `agrees`, `differs`, `refused`, `unread` or `crashed`.
 
-    `micro`: refused by name for micro-operations, which the level of tiles does not have.
+    `void`: the assembler that the test was written for refuses it as well.
     """
 
     test: str
@@ -149,7 +150,8 @@ class Host:
             kernel[blocks](*values, defines=asked, rules="release", max_seconds=self._seconds)
             self.said = Said("ran", "")
         except PtoError as error:
-            self.said = Said("refused", reason(error))
+            is_void = not ITS_OWN_RULES.isdisjoint(error.codes)
+            self.said = Said("void" if is_void else "refused", reason(error))
         except Exception as error:  # a callback has nobody to raise to
             self.said = Said("crashed", repr(error))
 
@@ -187,8 +189,7 @@ def run_test(folder: Path, scratch: Path, seconds: float) -> list[Verdict]:
     try:
         host = Host(compiled(folder, scratch), ptokit.load(folder / f"{folder.name}.pto"), seconds)
     except PtoError as error:
-        is_micro = "not-supported" in error.codes
-        return all_of_them("micro" if is_micro else "refused", reason(error))
+        return all_of_them("refused", reason(error))
     except (OSError, ValueError) as error:
         return all_of_them("unread", str(error))
     found: list[Verdict] = []
@@ -284,10 +285,10 @@ def main() -> int:
             json.dumps([asdict(each) for each in found], indent=1) + "\n", "utf-8"
         )
     counts = Counter(each.status for each in found)
-    micro = counts.pop("micro", 0)
+    void = counts.pop("void", 0)
     others = ", ".join(f"{n} {status}" for status, n in counts.most_common() if status != "agrees")
-    if micro:
-        print(f"{micro} more cases are written in micro-operations")
+    if void:
+        print(f"{void} more cases are refused by the assembler they were written for, too")
     every = counts.total()
     share = f"{counts['agrees']} of {every} cases agree ({counts['agrees'] / max(every, 1):.1%})"
     print(f"suite: {share}" + (f"; {others}" * bool(others)))

@@ -333,6 +333,94 @@ pto.mte_l1_l0b_mx %l1sb, %l0b, %k{k}, %k{n}, %k0, %k0 : !pto.ptr<{T}, l1>, !pto.
     assert np.array_equal(out, (scaled[0] @ scaled[1].T * (2 if end else 1)).astype(np.float32))
 
 
+@pytest.mark.parametrize("with_tiles", [False, True])
+def test_pairs_of_4_bit_floats(with_tiles: bool) -> None:
+    """A line of a box holds 64 of them. The cube puts results where it does for all types, whatever
+    boxes the tile of the accumulator says."""
+    m, n, k = 32, 64, 128
+    T, rng = "!pto.f4E2M1x2", np.random.default_rng(8)
+    codes = [rng.integers(0, 16, shape).astype(np.uint8) for shape in ((m, k), (k, n))]
+    steps = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    numbers = [np.where(each > 7, -1, 1) * steps[each % 8] for each in codes]
+    in_boxes = [
+        (each[:, ::2] | each[:, 1::2] << 4).reshape(len(each), -1, 32).transpose(1, 0, 2).ravel()
+        for each in codes
+    ]
+    scales = [np.full(rows * k // 32, 128, np.uint8) for rows in (m, n)]  # twice as much, each
+    l1 = f"!pto.ptr<{T}, l1>"
+    loads_ = [
+        burst("mte_gm_l1", name, f"l1{name}", each.size, T, f"{T}, l1")
+        for name, each in zip(("a", "b", "sa", "sb"), (*in_boxes, *scales), strict=True)
+    ]
+    moves = [
+        f"pto.mte_l1_l0{to} %l1{name}, %l0{to[0]}, %k{rows}, %k{cols}, %k0, %k0{turned} : {l1}, "
+        f"!pto.ptr<{T}, l0{to[0]}>, i64, i64, i64, i64"
+        for to, name, rows, cols, turned in [
+            ("a", "a", m, k, ""),
+            ("b", "b", k, n, " {transpose = true}"),
+            ("a_mx", "sa", m, k, ""),
+            ("b_mx", "sb", k, n, ""),
+        ]
+    ]
+    boxes, columns = "blayout=col_major, slayout=row_major", "blayout=row_major, slayout=col_major"
+    tiles = {
+        "ta": f"left, {m}x{k}x{T}, {boxes}",
+        "tsa": f"scaling, {m}x{k // 32}xf16, blayout=row_major, slayout=row_major, fractal=32",
+        "tb": f"right, {k}x{n}x{T}, {columns}",
+        "tsb": f"scaling, {k // 32}x{n}xf16, blayout=col_major, slayout=col_major, fractal=32",
+        "tc": f"acc, {m}x{n}xf32, {boxes}, fractal=512",
+    }
+    types = [f"!pto.tile_buf<{each}>" for each in tiles.values()]
+    made = [
+        f"%{name} = pto.alloc_tile addr = %k0 : {type_}"
+        for name, type_ in zip(tiles, types, strict=True)
+    ]
+    multiply = (
+        f"pto.tmatmul.mx ins(%ta, %tsa, %tb, %tsb : {', '.join(types[:4])}) outs(%tc : {types[4]})"
+        if with_tiles
+        else f"pto.mad_mx %l0a, %l0b, %l0c, %k{m}, %k{n}, %k{k} : !pto.ptr<{T}, l0a>, "
+        f"!pto.ptr<{T}, l0b>, !pto.ptr<f32, l0c>, i64, i64, i64"
+    )
+    places = (
+        f"%l1s{x} = pto.castptr %k{L1[at]} : i64 -> {l1}" for x, at in (("a", "bias"), ("b", "fp"))
+    )
+    body = [pointers(T, "f32"), *places, *(made if with_tiles else ()), *loads_,
+            flag("MTE2", "MTE1"), *moves, flag("MTE1", "M"), multiply, flag("M", "FIX"),
+            to_gm(m, n, "f32", "f32")]  # fmt: skip
+    out = np.zeros((m, n), np.float32)
+    program = kernel(f"a:{T} b:{T} sa:{T} sb:{T} out:f32", "\n".join(body))
+    run(program, *in_boxes, *scales, out, rules="release")
+    assert np.array_equal(out, (4 * numbers[0] @ numbers[1]).astype(np.float32))
+
+
+@pytest.mark.parametrize("m", [1, 16])
+def test_a_product_of_tiles_lies_in_boxes_of_16_rows(m: int) -> None:
+    """Of an accumulator with one row as well: whoever reads it below tiles finds it there."""
+    n, k = 64, 256
+    a, b = matrices("f16", m, n, k)
+    name, out = "tgemv" if m == 1 else "tmatmul", np.zeros((m, n), np.float32)
+    boxes = "blayout=col_major, slayout=row_major"
+    types = [
+        f"!pto.tile_buf<left, {m}x{k}xf16, {boxes}>",
+        f"!pto.tile_buf<right, {k}x{n}xf16, blayout=row_major, slayout=col_major>",
+        f"!pto.tile_buf<acc, {m}x{n}xf32, {boxes}, fractal=1024>",
+    ]
+    text = product("f16", "f32", m, n, k)
+    if m == 1:
+        row = burst("mte_gm_l1", "a", "l1a", 2 * k, "f16", "f16, l1")
+        text = text.replace(frac("a", "l1a", "f16", 1, k), row)
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("pto.mad "))
+    lines[at] = f"pto.{name} ins(%ta, %tb : {types[0]}, {types[1]}) outs(%tc : {types[2]})"
+    made = [
+        f"%{tile} = pto.alloc_tile addr = %k0 : {each}"
+        for tile, each in zip(("ta", "tb", "tc"), types, strict=True)
+    ]
+    body = "\n".join([pointers("f16", "f32"), *made, *lines, to_gm(m, n, "f32", "f32")])
+    run(kernel("a:f16 b:f16 out:f32", body), a, b, out, rules="release")
+    assert np.array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+
+
 @pytest.mark.parametrize("name", ["load_cbuf_to_ca", "load_cbuf_to_ca_s4", "mte_l1_l0a"])
 def test_an_operand_in_boxes(name: str) -> None:
     """Of a 32 x 48 matrix the lower half, columns 16 to 47: one box of each of two columns."""

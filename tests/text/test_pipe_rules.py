@@ -139,6 +139,16 @@ def test_programs_that_keep_the_rules(name: str, target: str) -> None:
         assert not errors(made, target)
 
 
+def test_the_tile_of_a_pop_may_be_named_when_it_is_freed() -> None:
+    """It says nothing more, in the generic form neither."""
+    bare = "pto.tfree(%p : !pto.pipe) {split = 1}"
+    named = f"pto.tfree(%t, %p : {HALF}, !pto.pipe) {{split = 1}}"
+    generic = f'"pto.tfree"(%t, %p) {{split = 1 : i8}} : ({HALF}, !pto.pipe) -> ()'
+    assert bare in LOW
+    assert str(loads(LOW.replace(bare, named))) == str(loads(LOW))
+    assert str(loads(LOW.replace(bare, generic))) == str(loads(LOW))
+
+
 # program, target, what is written instead of what, the code, a part of the message, at which line
 BROKEN: list[tuple[str, str, dict[str, str], str, str, str]] = [
     # sides, ids, directions

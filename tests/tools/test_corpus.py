@@ -160,6 +160,24 @@ def test_what_each_file_waits_for_is_listed(corpus: Any, tmp_path: Path) -> None
     assert any("4 waits, 0 barriers, 1 of all pipes" in line for line in corpus.summary(found))
 
 
+def test_files_that_are_not_read_are_explained_by_name(corpus: Any) -> None:
+    found = [
+        corpus.Verdict("x/0.pto", "tile", load=False, reasons={"load": "unknown-op: no"}),
+        corpus.Verdict("x/1.pto", "tile", load=True),
+    ]
+    (row,) = [line for line in corpus.unread(found).splitlines() if "pto`" in line]
+    assert row.startswith("| `x/0.pto` | `pto.subview` of a tensor view")
+
+
+def test_the_other_library_is_for_devices_that_have_two(corpus: Any, tmp_path: Path) -> None:
+    command = "// RUN: ptoas --pto-backend=vpto --pto-arch={arch} %s\n"
+    for arch in ("a3", "a5"):
+        path = tmp_path / f"{arch}.pto"
+        path.write_text(command.format(arch=arch) + KERNEL.format(operation="pto.tadd"))
+        found = corpus.judged(tmp_path, frozenset({"agree"}), "release", 60.0, path)
+        assert found.levels, found.reasons
+
+
 def test_a_file_that_takes_too_long_is_told(corpus: Any, tmp_path: Path) -> None:
     """With what it had come to; nothing is tried on it any more."""
     (tmp_path / "one.pto").write_text(KERNEL.format(operation="pto.tadd"))

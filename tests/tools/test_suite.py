@@ -111,6 +111,22 @@ def test_each_case_has_the_verdict_of_its_own_comparison(folder: Path) -> None:
     ]
 
 
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler at hand")
+def test_a_test_that_its_own_assembler_refuses_does_not_count(folder: Path) -> None:
+    boxed = "!pto.tile_buf<mat, 16x8xf16, blayout=col_major, slayout=row_major>"  # half a box wide
+    tile = "    %a = pto.alloc_tile"
+    text = PROGRAM.replace(tile, f"    %z = pto.alloc_tile : {boxed}\n{tile}")
+    (folder / "scale" / "scale.pto").write_text(text)
+    done = run(folder, "--run-scripts", "--journal", str(folder / "journal.jsonl"))
+    assert done.stdout.splitlines() == [
+        "unread: scale/absent: the host program launches no kernel for it",
+        "2 more cases are refused by the assembler they were written for, too",
+        "suite: 0 of 1 cases agree (0.0%); 1 unread",
+    ]
+    again = run(folder, "--run-scripts", "--journal", str(folder / "journal.jsonl"))
+    assert again.stdout.splitlines()[-2:] == done.stdout.splitlines()[-2:]
+
+
 def test_code_of_the_folder_runs_only_when_it_may(folder: Path) -> None:
     done = run(folder)
     assert done.returncode == 2

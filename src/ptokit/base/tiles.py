@@ -126,6 +126,22 @@ class TileSpec(Interned):
         return (16, short) if self.slayout == SLayout.RowMajor else (short, 16)
 
     @cached_property
+    def box(self) -> tuple[int, int]:
+        """Rows and columns of one box in memory: that of an accumulator is the cube's own."""
+        rows, cols = (16, 16) if self._is_result else self.inner
+        if self.is_boxed and self.dtype.is_packed:  # a line of a box has 32 bytes
+            wide = (rows, 2 * cols) if self.slayout == SLayout.RowMajor else (2 * rows, cols)
+            if self.rows % wide[0] == 0 == self.cols % wide[1]:
+                return wide
+        return rows, cols
+
+    @cached_property
+    def _is_result(self) -> bool:
+        """Whether the cube lays it out: in boxes of 16 rows, of which it fills the first ones."""
+        is_acc = self.loc == TileType.Acc and self.layout == "NZ" and self.itemsize == 4
+        return is_acc and self.cols % 16 == 0
+
+    @cached_property
     def row_stride(self) -> int:
         """Plain 2-D row stride in elements, also for boxed tiles."""
         return self.cols if self.is_row_major else 1
@@ -141,7 +157,8 @@ class TileSpec(Interned):
     @cached_property
     def nbytes(self) -> int:
         """Bytes reserved: one storage item per element (4-bit types are not halved)."""
-        return self.numel * self.itemsize
+        rows = -(-self.rows // 16) * 16 if self._is_result else self.rows
+        return rows * self.cols * self.itemsize
 
     @property
     def has_dynamic_valid(self) -> bool:
@@ -150,12 +167,14 @@ class TileSpec(Interned):
     def axis_map(self, valid_row: int, valid_col: int) -> AxisMap:
         """The address map. The valid sizes matter only for the compact modes."""
         rows, cols, pitch = self.rows, self.cols, 0
-        inner_rows, inner_cols = self.inner
+        inner_rows, inner_cols = self.box
         if self.compact == CompactMode.Normal and self.is_boxed:
             rows = -(-valid_row // inner_rows) * inner_rows
             cols = -(-valid_col // inner_cols) * inner_cols
         elif self.compact == CompactMode.RowPlusOne and self.layout == "NZ":
             pitch = (-(-valid_row // 16) * 16 + 1) * inner_cols
+        elif self._is_result:
+            pitch = -(-rows // 16) * 16 * inner_cols
         return _axis_map(self.layout, rows, cols, inner_rows, inner_cols, pitch)
 
     # ---- static checks ----------------------------------------------------------------------

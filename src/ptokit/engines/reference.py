@@ -20,7 +20,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType, u8
-from ptokit.base.enums import BLayout, CompactMode, SLayout
+from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
@@ -79,7 +79,7 @@ _ALL = (slice(None), slice(None))
 
 def tile_size(spec: TileSpec, valid_rows: int, valid_cols: int) -> tuple[int, int]:
     """Rows and columns that a tile has: of a compact one, the boxes in use."""
-    high, wide = spec.inner
+    high, wide = spec.box
     if spec.compact == CompactMode.Normal and spec.is_boxed:
         return up(valid_rows, high), up(valid_cols, wide)
     return spec.rows, spec.cols
@@ -93,14 +93,14 @@ def up(size: int, unit: int) -> int:
 def tile_places(spec: TileSpec, valid_rows: int, valid_cols: int, reach: tuple[int, int]) -> Array:
     """The place of so many rows and columns of a tile, counted in elements, in whole boxes."""
     rows, cols = tile_size(spec, valid_rows, valid_cols)
-    high, wide = spec.inner  # of a box: a tile without boxes is one element after the other
+    high, wide = spec.box  # of one: a tile without boxes is one element after the other
     high = 1 if rows == 1 else high
     # Rows of NZ and columns of ZN tiles go on across the borders of boxes.
     listed = (
         reach[0] if spec.layout == "NZ" else up(reach[0], high),
         reach[1] if spec.layout == "ZN" else up(reach[1], wide),
     )
-    column_of_boxes = rows * wide
+    column_of_boxes = (up(rows, 16) if spec.loc == TileType.Acc else rows) * wide
     if spec.compact == CompactMode.RowPlusOne and spec.layout == "NZ":  # with a row to spare
         column_of_boxes = (-(-valid_rows // 16) * 16 + 1) * wide
     r, c = np.indices(listed)

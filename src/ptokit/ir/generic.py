@@ -119,8 +119,7 @@ def read_op(parser: Parser, head: Head) -> Op:
     made = definition.result_labels(len(results))
     return Op(
         definition.name,
-        raw.operands,
-        labels,
+        *definition.in_order(raw.operands, list(labels)),
         results,
         made,
         raw.attrs if definition.insn is None else _without_axis(definition.insn, raw.attrs),

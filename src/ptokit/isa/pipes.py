@@ -366,7 +366,7 @@ def TPOP(pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitA
     effects=frees,
     asm=Asm(
         syntax={"tfree": "(%gmTensor|pipe... : T(gmTensor|pipe...)) {split} {}"},
-        types={"split": "i8"},
+        types={"split": "i8", "gmTensor": "data"},  # the tile of the pop may be named, too
     ),
     cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),
     example={"pipe": _SAMPLE_PIPE},

@@ -104,6 +104,8 @@ class Definition:
     ours: tuple[str, ...] = ()  # operands that are read, and for which the dialect has no place
     # Operands for which the generic form has no place of their own -> whose they take.
     instead: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Operands that are read and left out, unless they are of this kind.
+    taken: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __str__(self) -> str:
         return self.name
@@ -133,9 +135,11 @@ class Definition:
     def in_order(
         self, operands: list[Value], labels: list[str]
     ) -> tuple[list[Value], tuple[str, ...]]:
-        """Operands in the order of the signature, however the text puts them."""
+        """Operands in the order of the signature, however the text puts them; those it takes."""
         places = [slot.label for slot in self.operands]
-        order = sorted(range(len(labels)), key=lambda n: places.index(labels[n]))
+        kinds = [self.taken.get(label) for label in labels]
+        kept = (n for n, kind in enumerate(kinds) if not kind or fits(operands[n].type, kind))
+        order = sorted(kept, key=lambda n: places.index(labels[n]))
         return [operands[n] for n in order], tuple(labels[n] for n in order)
 
     def takes(self, label: str, type_: Type) -> bool:

@@ -31,7 +31,8 @@ _KINDS = {
 
 def _slot(insn: Insn, operand: Operand, syntax: str, stated: str = "") -> Slot:
     is_list = f"%{operand.name}..." in syntax
-    if stated in ("memory", "element"):  # a pointer where the call has a view, or into any memory
+    # A pointer where the call has a view, or into any memory; a tile where it has a view.
+    if stated in ("memory", "element", "data"):
         kind = stated
     elif is_plain_number(operand):
         kind = "int" if len(operand.kinds) == 1 else "any"
@@ -61,6 +62,8 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     # A list of them is for both.
     choices = (each.split("|") for each in re.findall(r"%(\w+(?:\|\w+)+)(?![\w|.])", syntax))
     instead = {other: first for first, *others in choices for other in others}
+    # A tile that stands for an entry says nothing that the call wants to know.
+    taken = {n: _KINDS[own[n].kinds[0]] for n in names if stated.get(n) == "data"}
     return Definition(
         f"pto.{name}",
         operands,
@@ -70,6 +73,7 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
         insn=insn,
         aliases=before,
         instead=instead,
+        taken=taken,
     )
 
 

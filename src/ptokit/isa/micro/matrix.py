@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base import dtypes as dt
-from ptokit.base.convert import convert, to_float64
+from ptokit.base.convert import convert, to_float64, unpack4
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
@@ -98,18 +98,28 @@ def _lost(rows: Array | None, cols: Array | None, m: int, n: int) -> Array | Non
     return found
 
 
+def _operand(
+    at: Any, rows: int, k: int, is_row: bool, what: str, unit: Any
+) -> tuple[Array, Array | None]:
+    """An operand as rows of k elements; a single one may lie without boxes."""
+    size, kind = at.dtype.itemsize, at.dtype
+    wide = k // 2 if kind.is_packed else k
+    places = np.arange(wide)[None, :] * size if is_row else boxed(rows, wide, size, up(rows, ROWS))
+    values, lost = _read(at, places, what, unit)
+    if not kind.is_packed:
+        return values, lost
+    return unpack4(values), None if lost is None else np.repeat(lost, 2, axis=1)
+
+
 def _product(
     a: Any, b: Any, dst: Any, m: int, n: int, k: int, words: dict[str, str], unit: Any, **how: Any
 ) -> None:
     kinds = a.dtype, b.dtype
     if dst.dtype not in (dt.f32, dt.i32) or dst.dtype.is_integer != kinds[0].is_integer:
         refused(unit, "there is no such product", "use f32 or i32", types=(*kinds, dst.dtype))
-    size = kinds[0].itemsize
     is_row = m == 1 and not words["gemv"]
-    left = np.arange(k)[None, :] * size if is_row else boxed(m, k, size, up(m, ROWS))
-    right = boxed(n, k, kinds[1].itemsize, up(n, ROWS))
-    rows, lost_rows = _read(a, left, "the left operand", unit)
-    cols, lost_cols = _read(b, right, "the right operand", unit)
+    rows, lost_rows = _operand(a, m, k, is_row, "the left operand", unit)
+    cols, lost_cols = _operand(b, n, k, False, "the right operand", unit)
     places = accumulator(m, n, up(m, ROWS))
     lost = _lost(lost_rows, lost_cols, m, n)
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ptokit.base.convert import convert
+from ptokit.base.convert import convert, pack4, unpack4
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
@@ -215,11 +215,15 @@ def _operand(
 ) -> None:
     """Bring a part of a boxed matrix to a boxed matrix of its own, possibly transposed."""
     kind = dst.dtype
-    wide = BLOCK // kind.itemsize
-    height, width = up(rows, ROWS), up(cols, wide)
-    here = boxed(row + height, col + width, kind.itemsize, up(row + rows, ROWS))[row:, col:]
+    each = 2 if kind.is_packed else 1  # elements of a place
+    wide = BLOCK // kind.itemsize * each
+    height, width = up(rows, ROWS), (col + up(cols, wide)) // each
+    here = boxed(row + height, width, kind.itemsize, up(row + rows, ROWS))[row:, col // each :]
     values, lost = unit.read_elements(src, here, kind)
-    if is_swapped:
+    if is_swapped and kind.is_packed:
+        values = pack4(unpack4(values).T)
+        lost = None if lost is None else np.repeat(lost, 2, 1).T.reshape(*values.shape, 2).any(2)
+    elif is_swapped:
         values, lost = values.T, None if lost is None else lost.T
     made_rows, made_cols = values.shape
     there = boxed(made_rows, made_cols, kind.itemsize, up(made_rows, ROWS))
