@@ -433,10 +433,17 @@ def test_an_operand_in_boxes(name: str) -> None:
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("pto.mte_l1_l0a"))
     lines[at] = (
-        f"pto.{name} %l1a, %l0a, %k1, %k1, %k1, %k2, %k2, %k1{', %k0' * (name[-2:] == 's4')} : "
+        f"pto.{name} %l1a, %l0a, %k1, %k1, %k1, %k2, %k2, %k1 : "
         "!pto.ptr<f16, l1>, !pto.ptr<f16, l0a>, i64, i64, i64, i64, i64, i64"
-        f"{', i64' * (name[-2:] == 's4')}"
     )
+    if name.endswith("s4"):  # the same bytes, as pairs
+        l1, l0a = "!pto.ptr<!pto.f4E2M1x2, l1>", "!pto.ptr<!pto.f4E2M1x2, l0a>"
+        lines[at] = (
+            f"%p = pto.castptr %l1a : !pto.ptr<f16, l1> -> {l1}\n"
+            f"%q = pto.castptr %l0a : !pto.ptr<f16, l0a> -> {l0a}\n"
+            f"pto.{name} %p, %q, %k1, %k1, %k1, %k2, %k2, %k1, %k0 : "
+            f"{l1}, {l0a}, i64, i64, i64, i64, i64, i64, i64"
+        )
     body = pointers("f16", "f32") + "\n" + "\n".join(lines) + "\n" + to_gm(16, 16, "f32", "f32")
     out = np.zeros((16, 16), np.float32)
     run(kernel("a:f16 b:f16 out:f32", body), a, b, out)

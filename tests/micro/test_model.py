@@ -6,6 +6,7 @@ operation by operation (test_every_operation.py), of transfers in test_cube.py a
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ import pytest
 
 from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.from_text import loads
+from ptokit.isa.freedom import Openness
+from ptokit.isa.micro import MICRO
 from tests.micro.programs import mask, register, run, scope
 
 V, M, INDICES = register("f32"), mask("f32"), register("u32")
 UB = "!pto.ptr<f32, ub>"
+PAGES = Path(__file__).parents[2] / "docs/isa/micro"
 ALL = f'%m = pto.pset_b32 "PAT_ALL" : {M}\n'
 LOAD = f"%v = pto.vlds %x[%c0] : {UB} -> {V}\n"
 NEGATE = f"%w = pto.vneg %v, %m : {V}, {M} -> {V}\n"
@@ -358,6 +362,32 @@ def test_a_hidden_register_has_no_value_at_first(name: str, line: str, setter: s
     assert told.code == "hidden-register"
     assert told.message.startswith(name)
     assert setter in told.fix
+
+
+# ---- what nobody has decided ---------------------------------------------------------------------
+
+UNDECIDED = {  # what recorded runs leave open -> the operations that say so, and how they say it
+    "inactive lanes of a result are zero": ("vadd", "an inactive lane"),
+    "a contiguous store obeys its mask": ("vsts", "NORM"),
+    "a store of one point ignores its mask": ("vsts", "1PT"),
+    "a stream that is not flushed": ("vstus", "bytes that fill no block"),
+    "the mask of vsldb acts by blocks": ("vsldb", "blocks with some active lanes"),
+    "a product and a sum are rounded once": ("vmula", "floats"),
+    "a leaky function at 0": ("vlrelu", "a lane that is 0"),
+    "the precision of a scale of the fix pipe": ("mte_l0c_gm", "scales"),
+    "ties of hif8": ("vcvt", "ties of hif8"),
+}
+
+
+@pytest.mark.parametrize("point", UNDECIDED)
+def test_what_is_not_decided_is_marked_as_free(point: str) -> None:
+    """The page of the operation says so, and a comparison with a device may differ there."""
+    name, where = UNDECIDED[point]
+    record = MICRO[name]
+    (found,) = (f for f in record.freedom if f.where == where)
+    assert found.kind is Openness.UNSPECIFIED
+    page = (PAGES / f"{name}.md").read_text("utf-8")
+    assert found.text in " ".join(page.split())
 
 
 # ---- addresses -----------------------------------------------------------------------------------

@@ -181,11 +181,14 @@ with device("a5"):
     mte_gm_l1_frac(b, right, 16, 16, 32, None, 1, 1, 16, 0, 0, 0, "nd2nz")
     pipe_barrier(PIPE_ALL)
     l0a, l0b, l0c = castptr(0, f16, "l0a"), castptr(0, f16, "l0b"), castptr(0, f32, "l0c")
-    pairs = (load_cbuf_to_ca, load_cbuf_to_cb), (load_cbuf_to_ca_s4, load_cbuf_to_cb_s4)
-    for load_a, load_b in pairs:
-        more = [] if load_a is load_cbuf_to_ca else [0]  # whether to transpose
-        load_a(left, l0a, 0, 0, 1, 1, 1, 1, *more)
-        load_b(right, l0b, 0, 0, 1, 1, 1, 1, *more)
+    for is_raw in (True, False):
+        if is_raw:
+            load_cbuf_to_ca(left, l0a, 0, 0, 1, 1, 1, 1)
+            load_cbuf_to_cb(right, l0b, 0, 0, 1, 1, 1, 1)
+        else:  # the same bytes, as pairs of 4-bit floats, and not transposed
+            pair = float4_e2m1x2_t
+            load_cbuf_to_ca_s4(castptr(left, pair), castptr(l0a, pair), 0, 0, 1, 1, 1, 1, 0)
+            load_cbuf_to_cb_s4(castptr(right, pair), castptr(l0b, pair), 0, 0, 1, 1, 1, 1, 0)
         pipe_barrier(PIPE_ALL)
         mad(l0a, l0b, l0c, 16, 16, 16)
         pipe_barrier(PIPE_ALL)
@@ -197,6 +200,74 @@ with device("a5"):
         mte_ub_gm(ub, out, 1024, (1, 1024, 1024))
         pipe_barrier(PIPE_ALL)
         assert (out == a.astype(np.float32) @ b.T).all()
+"""
+
+_SCALED = """\
+ones, twos = np.full((16, 64), 0x38, np.uint8), np.full(32, 128, np.uint8)  # as codes
+bias, out = np.full(16, 3, np.float32), np.zeros((16, 16), np.float32)
+with device("a5"):
+    f8 = float8_e4m3_t
+    boxes, scales, row = (castptr(n, f8, "l1") for n in (0, 4096, 8192))
+    mte_gm_l1_frac(castptr(ones, f8), boxes, 16, 64, 64, None, 1, 1, 16, 0, 0, 0, "nd2nz")
+    mte_gm_l1(castptr(twos, f8), scales, 32, (1, 32, 32))
+    mte_gm_l1(bias, castptr(row, f32), 64, (1, 64, 64))
+    pipe_barrier(PIPE_ALL)
+    l0a, l0b = castptr(0, f8, "l0a"), castptr(0, f8, "l0b")
+    l0c, table = castptr(0, f32, "l0c"), castptr(0, f32, "bt")
+    mte_l1_l0a(boxes, l0a, 16, 64)
+    mte_l1_l0b(boxes, l0b, 64, 16)
+    mte_l1_l0a_mx(scales, l0a, 16, 64)  # one for each 32 elements
+    mte_l1_l0b_mx(scales, l0b, 64, 16)
+    mte_l1_bt(castptr(row, f32), table, 2, (1, 0, 0))
+    pipe_barrier(PIPE_ALL)
+    mad_mx(l0a, l0b, l0c, 16, 16, 64)
+    pipe_barrier(PIPE_ALL)
+    mad_mx_acc(l0a, l0b, l0c, 16, 16, 64)
+    pipe_barrier(PIPE_ALL)
+    mte_l0c_gm(l0c, out, 16, 16, 16, 16, 0, 0, "nz2nd")
+    pipe_barrier(PIPE_ALL)
+    assert (out == 2 * 64 * (1 * 2) * (1 * 2)).all()
+    mad_mx_bias(l0a, l0b, l0c, table, 16, 16, 64)
+    pipe_barrier(PIPE_ALL)
+    mte_l0c_gm(l0c, out, 16, 16, 16, 16, 0, 0, "nz2nd")
+    assert (out == 64 * 4 + 3).all()
+"""
+
+_PARAMETERS = """\
+a, b = -np.eye(16, dtype=np.float16), np.ones((16, 16), np.float16)
+scales = np.full(16, 2, np.float32).view(np.uint32).astype(np.uint64)
+factors, out = np.arange(16, dtype=np.float32), np.zeros((16, 16), np.float32)
+with device("a5"):
+    left, right = castptr(0, f16, "l1"), castptr(4096, f16, "l1")
+    words, alphas = castptr(8192, u64, "l1"), castptr(12288, f32, "l1")
+    mte_gm_l1_frac(a, left, 16, 16, 32, None, 1, 1, 16, 0, 0, 0, "nd2nz")
+    mte_gm_l1_frac(b, right, 16, 16, 32, None, 1, 1, 16, 0, 0, 0, "nd2nz")
+    mte_gm_l1(scales, words, 128, (1, 128, 128))
+    mte_gm_l1(factors, alphas, 64, (1, 64, 64))
+    pipe_barrier(PIPE_ALL)
+    l0a, l0b, l0c = castptr(0, f16, "l0a"), castptr(0, f16, "l0b"), castptr(0, f32, "l0c")
+    first, second = castptr(0, f32, "fb"), castptr(65536, f32, "fb")  # its two tables
+    mte_l1_l0a(left, l0a, 16, 16)
+    mte_l1_l0b(right, l0b, 16, 16, transpose=True)
+    mte_l1_fb(words, first, 2, (1, 0, 0))
+    copy_cbuf_to_fbuf(alphas, second, 1, 1, 0, 0)
+    pipe_barrier(PIPE_ALL)
+    mad(l0a, l0b, l0c, 16, 16, 16)
+    pipe_barrier(PIPE_ALL)
+    how = {"quant_mode": "qf322f32_pre_vec", "relu_mode": "vector_relu", "layout": "nz2nd"}
+    mte_l0c_gm(l0c, out, 16, 16, 16, 16, 0, 0, quant=first, relu=second, **how)
+    assert (out == -1 * 2 * factors).all()
+"""
+
+_UNKNOWN = """\
+x = np.zeros(64, np.float32)
+with device("a5"):
+    try:
+        copy_gm_to_cbuf(x, castptr(0, f32, "l1"), 0, 1, 8, 0)
+    except PtoError as error:  # a program with it is read and checked
+        assert "told nowhere" in str(error)
+    else:
+        assert False
 """
 
 _SORTED = """\
@@ -213,6 +284,22 @@ with device("a5"):
     assert (pairs[:, 0] == np.arange(31, -1, -1)).all()
 """
 
+_MERGED = """\
+first, second = np.float32([[7, 0], [3, 1]]), np.float32([[5, 2], [4, 3]])  # scores and indices
+merged = np.zeros((4, 2), np.float32)
+with device("a5"):
+    a, b, dst = (castptr(n, f32, "ub") for n in (0, 1024, 2048))
+    mte_gm_ub(first, a, 0, 16, (1, 16, 16))
+    mte_gm_ub(second, b, 0, 16, (1, 16, 16))
+    pipe_barrier(PIPE_ALL)
+    vmrgsort4(dst, a, b, a, b, 2 | 2 << 16, 0b0011 << 8)  # two lists of two records
+    pipe_barrier(PIPE_ALL)
+    assert get_vms4_sr() == (2, 2, 0, 0)
+    mte_ub_gm(dst, merged, 32, (1, 32, 32))
+    assert merged[:, 0].tolist() == [7, 5, 4, 3]
+    assert merged[:, 1].tolist() == [0, 2, 3, 1]
+"""
+
 PROGRAMS = tuple(
     _HEAD + each
     for each in (
@@ -227,7 +314,11 @@ PROGRAMS = tuple(
         _NEAR,
         _PRODUCT,
         _BOXES,
+        _SCALED,
+        _PARAMETERS,
+        _UNKNOWN,
         _SORTED,
+        _MERGED,
     )
 )
 

@@ -21,6 +21,7 @@ from ptokit.isa.micro.spec import (
     BYTE_MAX,
     HALF_MAX,
     WORD_MAX,
+    Example,
     Law,
     Word,
     aligned,
@@ -306,6 +307,13 @@ _NO_PAIRS = Law(
     lambda src, dst: not (src.is_packed or dst.is_packed),
     "use the load whose name ends in _s4",
 )
+
+
+def _pairs(space: str) -> Example:
+    kinds = {"src": "!pto.ptr<!pto.f4E2M1x2, l1>", "dst": f"!pto.ptr<!pto.f4E2M1x2, {space}>"}
+    return lambda T, U: kinds
+
+
 _RAW = "src:l1 dst:{} " + " ".join(f"{name}:int" for name in _STEPS)
 for _name, _space in {"ca": "l0a", "cb": "l0b"}.items():
     micro(
@@ -322,6 +330,7 @@ for _name, _space in {"ca": "l0a", "cb": "l0b"}.items():
     micro(
         f"{_RAW.format(_space)} transpose:int",
         name=f"load_cbuf_to_{_name}_s4",
+        example=_pairs(_space),
         laws=[_ARE_PAIRS, *_FIELDS, *within(0, 1, "transpose")],
         is_inside=False,
         pipe=Pipe.MTE1,
