@@ -140,6 +140,7 @@ class Elements:
         self.reads, self.writes = declared.reads, declared.writes
         self.dtype, self.memory, self.offset = dtype, memory, offset
         self.array_shape = places.shape  # of the array that a body is handed
+        self.whole: Elements | None = None  # of which values have chosen these
         self.places = places if places.ndim == 2 else places.reshape(1, -1)
         self.first = (0, 0)  # the row and column of the operand at which they begin
         bits = 4 if dtype.is_packed else 8 * dtype.itemsize
@@ -151,6 +152,13 @@ class Elements:
         twin = self.moved(self.memory)
         twin.places = self.places[rows, cols]
         twin.array_shape, twin.first = twin.places.shape, (rows.start or 0, cols.start or 0)
+        return twin
+
+    def chosen(self, where: tuple[Array, ...]) -> Elements:
+        """Only some of them, by their numbers along the axes of the array."""
+        twin = self.moved(self.memory)
+        twin.places = self.places.reshape(self.array_shape)[where].reshape(1, -1)
+        twin.whole = self
         return twin
 
     def moved(self, memory: Storage) -> Elements:
@@ -425,10 +433,17 @@ class ReferenceExecutor:
             found.poison()
         services.finish()
         missing |= services.missing
+        given = dict(zip(insn.names, args, strict=True))
+        touched = [
+            found.chosen(touches(call.ops, given))
+            if (touches := insn.operand(name).touches) is not None
+            else found
+            for name, found in reached.items()
+        ]
         if missing:
             made = [e for e in (*call.handed.values(), *reached.values()) if e.writes]
             spread(machine, call, missing, [e for e in made if e not in call.lost], site)
-        machine.publish(call, site, (*reached.values(), *hidden, *services.far))
+        machine.publish(call, site, (*touched, *hidden, *services.far))
         return result
 
 

@@ -22,6 +22,7 @@ from ptokit.isa.gm_table import (
     TABLE_DEVICES,
     Coalesce,
     element_at,
+    entries_at,
     entry_count,
     index_view,
     moves_whole_rows,
@@ -73,6 +74,26 @@ def _landing(o: Any) -> Any:
     return touched(o, "dst", "src", _by_rows(o))
 
 
+def _sources(
+    ops: Ops, src: Array, indexes: Array, beyond: GatherOOB
+) -> tuple[Array, Array, int | None]:
+    """The entries that are gathered, which of them count, and the columns of a row, if by rows."""
+    rows, size = _by_rows(ops), (ops.dst.vr, ops.dst.vc)
+    numbers = indexes.reshape(-1)[: size[0] if rows else size[0] * size[1]]
+    many = entry_count(ops, "src", rows)
+    entries, counted = reached(numbers, many, beyond.name, not ops.target.is_device)
+    if not rows:
+        return entries, counted, None
+    return entries, counted, src.shape[1] if moves_whole_rows(ops, "src") else size[1]
+
+
+def _gathered(ops: Ops, given: Mapping[str, Any]) -> tuple[Array, ...]:
+    """The elements of the table that are read."""
+    table = given["src"]
+    entries, counted, width = _sources(ops, table, given["indexes"], ops.attrs["gatherOob"])
+    return entries_at(table, entries[counted], width)
+
+
 _MAT_RULES = [
     must("mat-index", TABLE_DEVICES, _to_mat)(
         "the indices of a Mat tile are a GlobalTensor", lambda o: o.indexes.kind == "global"
@@ -110,7 +131,7 @@ _MAT_RULES = [
 
 @insn(
     out("dst", view=_landing),
-    gm_in("src", view=table_view("dst", "src", _by_rows), note="the table"),
+    gm_in("src", view=table_view("dst", "src", _by_rows), touches=_gathered, note="the table"),
     Operand(
         "indexes",
         "in",
@@ -161,18 +182,10 @@ def MGATHER(
     zeros (Zero); with Undefined it is an error here. Row gathers on A2A3 move whole rows of an NZ
     table, beyond the valid columns. With Zero, row gathers into an Nz tile clear all of it first.
     """
-    rows = _by_rows(ops)
-    valid_rows, valid_cols = ops.dst.vr, ops.dst.vc
-    numbers = indexes.reshape(-1)[: valid_rows if rows else valid_rows * valid_cols]
-    entries, counted = reached(
-        numbers, entry_count(ops, "src", rows), gatherOob.name, not ops.target.is_device
-    )
-    if rows:
-        found = src[entries, : src.shape[1] if moves_whole_rows(ops, "src") else valid_cols]
-    else:
-        found = src[element_at(src, entries)]
+    entries, counted, width = _sources(ops, src, indexes, gatherOob)
+    found = src[element_at(src, entries)] if width is None else src[entries, :width]
     found[~counted] = 0
-    found = as_bits_of(found.reshape(valid_rows, -1), dst)
+    found = as_bits_of(found.reshape(ops.dst.vr, -1), dst)
     if dst.shape != found.shape:  # cleared first
         dst[...] = np.zeros((), dst.dtype)
     dst[: found.shape[0], : found.shape[1]] = found
@@ -205,9 +218,29 @@ def _picks(o: Any) -> bool:
     return o.attrs["scatterAtomicOp"] in (ScatterAtomicOp.Max, ScatterAtomicOp.Min)
 
 
+def _targets(ops: Ops, src: Array, indexes: Array, beyond: ScatterOOB) -> tuple[Array, Array]:
+    """The entries that are scattered to, and which of them count."""
+    rows = row_mode(ops)
+    numbers = indexes.reshape(-1)[: src.shape[0] if rows else src.size]
+    many = entry_count(ops, "dst", rows)
+    return reached(numbers, many, beyond.name, not ops.target.is_device)
+
+
+def _scattered(ops: Ops, given: Mapping[str, Any]) -> tuple[Array, ...]:
+    """The elements of the table that are written."""
+    src = given["src"]
+    entries, counted = _targets(ops, src, given["indexes"], ops.attrs["scatterOob"])
+    return entries_at(given["dst"], entries[counted], src.shape[1] if row_mode(ops) else None)
+
+
 @insn(
     Operand(
-        "dst", "inout", kinds=("global",), view=table_view("src", "dst", row_mode), note="the table"
+        "dst",
+        "inout",
+        kinds=("global",),
+        view=table_view("src", "dst", row_mode),
+        touches=_scattered,
+        note="the table",
     ),
     src("src", view=lambda o: touched(o, "src", "dst", row_mode(o))),
     src("indexes", view=index_view("src", row_mode), steers=True),
@@ -284,9 +317,7 @@ def MSCATTER(
     index names are untouched.
     """
     rows = row_mode(ops)
-    numbers = indexes.reshape(-1)[: src.shape[0] if rows else src.size]
-    size = entry_count(ops, "dst", rows)
-    entries, counted = reached(numbers, size, scatterOob.name, not ops.target.is_device)
+    entries, counted = _targets(ops, src, indexes, scatterOob)
     values = as_bits_of(src if rows else src.reshape(-1), dst)
     entries, values = entries[counted], values[counted]
     combine = _OPERATIONS.get(scatterAtomicOp)

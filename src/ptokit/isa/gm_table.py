@@ -115,6 +115,13 @@ def reached(indexes: Array, entries: int, beyond: str, wide_sign: bool) -> tuple
     return inside, np.ones_like(outside) if beyond == "Clamp" else ~outside
 
 
+def entries_at(table: Array, entries: Array, width: int | None) -> tuple[Array, ...]:
+    """The places of entries along the axes of a table: of rows so wide, or of elements."""
+    if width is None:
+        return element_at(table, entries)
+    return entries[:, None], np.arange(width)[None, :]
+
+
 def element_at(table: Array, entries: Array) -> tuple[Array, ...]:
     """Where elements with these numbers lie: in a flat table, or row by row in a matrix."""
     return (entries,) if table.ndim == 1 else np.divmod(entries, table.shape[1])

@@ -69,6 +69,9 @@ class Operand:
     unspecified: Callable[[Ops], Parts | None] | None = None
     # What is cleared beside the region the body writes.
     zeroed: Callable[[Ops], Parts | None] | None = None
+    # Which elements of a GlobalTensor it touches, where values decide: numbers along the axes of
+    # the array that the body is handed, from all it is handed, by name. By default all of them.
+    touches: Callable[[Ops, Mapping[str, Any]], tuple[Any, ...]] | None = None
     # Devices are given an address and nothing else: the memory it counts in, whatever tile was
     # declared, and the bytes of which it is cut down to a multiple.
     memory: TileType | None = None

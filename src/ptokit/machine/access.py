@@ -13,6 +13,7 @@ through the same address map, so poison needs no code of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,10 @@ class AccessPattern:
             self._extents = self._find_extents()
         return self._extents
 
+    @extents.setter
+    def extents(self, place: Rows | Ranges) -> None:
+        self._extents = place
+
     def _find_extents(self) -> Rows | Ranges:
         axis_map = self.axis_map
         if 0 in self.size:
@@ -163,6 +168,10 @@ class Access:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.pattern.size
+
+    def chosen(self, where: Sequence[Array]) -> Chosen:
+        """Only some elements of it, by their numbers along the axes of the array."""
+        return Chosen(self, where)
 
     def moved(self, memory: Storage) -> Access:
         """The same access to another memory."""
@@ -345,6 +354,28 @@ class Access:
         does = "/".join(word for word in ("reads", "writes") if getattr(self, word)) or "names"
         rows, cols = self.shape
         return f"<{does} {self.operand} {rows}x{cols} in {self.memory.name}>"
+
+
+class Chosen(Access):
+    """Some elements of an access, as values have led to them."""
+
+    __slots__ = ("whole",)
+
+    def __init__(self, whole: Access, where: Sequence[Array]) -> None:
+        pattern = copy(whole.pattern)
+        super().__init__(pattern, whole.memory, whole.offset)
+        self.whole = whole
+        size = pattern.dtype.itemsize
+        if pattern.steps is None:
+            places = whole._offsets().reshape(pattern.shape)[tuple(where)] * size
+        else:
+            places = sum(
+                (n * step for n, step in zip(where, pattern.steps, strict=True)),
+                np.array(pattern.start),
+            )
+        starts = np.unique(places)
+        ranges = tuple(byte_ranges(starts, size)) if starts.size else ()
+        pattern.extents = (evenly(ranges) or ranges) if ranges else ()
 
 
 def extents(axis_map: AxisMap, size: int) -> Rows | Ranges:

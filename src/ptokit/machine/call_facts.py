@@ -33,7 +33,8 @@ class CallFacts:
         self.across: Any = getattr(call, "across", ())  # what both vector cores may write
         self.atomic = atomic_of(call)  # how it changes global memory in place
         self.handles = frozenset(o.name for o in insn.operands if o.is_handle)
-        self.reaches = len(fixed)  # views, whose patterns are those of the call
+        # Views, whose patterns are those of the call; where values decide of them, none are.
+        self.reaches = -1 if getattr(call, "narrows", False) else len(fixed)
         self.pattern = fixed[0][1] if fixed else None
         views = [pattern for _, pattern in fixed]
         self.writes = any(each.writes for each in views or insn.operands)

@@ -83,6 +83,7 @@ class Call:
         "insn",
         "is_quiet",
         "keywords",
+        "narrows",
         "ops",
         "phase",
         "pipe",
@@ -131,6 +132,8 @@ class Call:
         self.across = written_across(ops.target, self.accesses)
         # Whether there is anything to do about its operands each time it runs.
         self.fetches = bool(self.copies or self.values or self.global_patterns or self.across)
+        # Of which operands values decide what is touched.
+        self.narrows = any(insn.operands[i].touches is not None for i, _ in self.global_patterns)
         self.body = insn.body_for(ops)  # all tiles have an address by now
         self.facts: Any = None  # what the checker must know of it (machine/call_facts.py)
 

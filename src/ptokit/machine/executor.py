@@ -152,8 +152,20 @@ class FastExecutor:
                 access.poison()
         if machine.tape is not None:
             machine.tape(call, args, operands, bound, site, services)
+        if call.narrows and machine.is_watched:
+            bound = _narrowed(call, args, bound)
         machine.publish(call, site, bound)
         return result
+
+
+def _narrowed(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Access]:
+    """The accesses of a run, of tables only what its values have led to."""
+    found, given = list(bound), dict(zip(call.insn.names, args, strict=True))
+    for place, (index, _) in enumerate(call.global_patterns):
+        touches = call.insn.operands[index].touches
+        if touches is not None:
+            found[place] = bound[place].chosen(touches(call.ops, given))
+    return found
 
 
 def judge_scratch(machine: Machine, call: Any, site: Place) -> None:

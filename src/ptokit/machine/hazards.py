@@ -165,7 +165,21 @@ class HazardLog:
             is_over = facts.is_over and self._by_pipe and not is_global
             atomic = facts.atomic if writes else ""
             found.append(Use(access.operand, writes, region, None, atomic, is_over))
+            shade = self._shade(access)
+            if shade is not None:
+                found.append(Use(access.operand, writes, shade, None, atomic, is_over))
         return tuple(found)
+
+    def _shade(self, access: Any) -> Region | None:
+        """All that an access might have touched, whose values have chosen a part of it."""
+        whole = getattr(access, "whole", None)
+        if whole is None:
+            return None
+        index, key = self.global_index(), (_SHADE, whole.signature)
+        shade = index.get(key) or index.add(key, whole.place)
+        if shade is not None:
+            shade.is_shade = True
+        return shade
 
     def _moving_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
         """With global memory at the addresses that the journal names."""
@@ -191,7 +205,8 @@ class HazardLog:
         facts, number = noted.facts, noted.agent // PIPES
         found = [use.region for use in self._tile_uses(noted.call, facts)]
         if not noted.moves:
-            found += (r for r in map(self.region, noted.bound) if r is not None)
+            for access in noted.bound:
+                found += (r for r in (self.region(access), self._shade(access)) if r is not None)
         names = (*facts.registers, *noted.call.insn.sets) if self._by_pipe else ()
         return found + [self._register(number, name) for name in names]
 
@@ -232,11 +247,16 @@ class HazardLog:
     def _judge(self, use: Use, event: Event, known: Clock, ordered: int) -> None:
         """Report what conflicts among the accesses that may not be complete."""
         suspects = self._suspects(use, known, ordered)
+        if use.region.is_shade or any(peer.is_shade for peer, _, _ in suspects):
+            # With other values there might be a conflict: what is found holds for these alone.
+            self.has_compared |= any(earlier is not event for _, earlier, _ in suspects)
+            suspects = [s for s in suspects if not (use.region.is_shade or s[0].is_shade)]
         sweeps = [peer for peer in use.region.peers if peer.sweep is not None] if suspects else ()
         if sweeps:  # what is known to be complete among them may have come behind a suspect
             for peer in sweeps:
                 peer.sweep.unfold(self, peer)
             suspects = self._suspects(use, known, ordered)
+            suspects = [s for s in suspects if not (use.region.is_shade or s[0].is_shade)]
         for peer in use.region.peers:
             if all(known.base.get(a.agent, 0) >= a.time for a in peer.additions.values()):
                 peer.settled = known.base
@@ -343,6 +363,7 @@ def _has_scratch(event: Event) -> bool:
 
 
 _ALL_GM = -1  # the number of all its buffers
+_SHADE = "might have touched"
 # The makers' own instructions change such registers between others that are still queued.
 _LATCHED = "on a device an instruction takes along what its registers hold when it is issued"
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)

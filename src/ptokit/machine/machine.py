@@ -160,6 +160,11 @@ class Machine:
             for tell in self._followers:
                 tell(event)
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody wants to know what instructions touch."""
+        return self.journal is not None or self.operation is not None
+
     def publish(self, call: Any, site: Site | Location, bound: Sequence[Any]) -> None:
         """A call was executed."""
         if self.journal is not None:

@@ -98,8 +98,8 @@ class Region:
     """Bytes of one memory, and who touched them last."""
 
     __slots__ = (
-        "_ranges", "additions", "combines", "memory", "peers", "reads", "rows", "settled", "start",
-        "stop", "sweep", "write",
+        "_ranges", "additions", "combines", "is_shade", "memory", "peers", "reads", "rows",
+        "settled", "start", "stop", "sweep", "write",
     )  # fmt: skip
 
     def __init__(self, memory: str, place: Rows | Ranges) -> None:
@@ -118,6 +118,7 @@ class Region:
         self.additions: dict[tuple[int, str], Any] = {}
         self.combines = ""  # how all of them do it; _SEVERAL where they differ
         self.reads: dict[int, Any] = {}
+        self.is_shade = False  # what values might have led to, and did not
         self.sweep: Any = None  # whose hull it is: some of its bytes may not have been touched
         self.settled: Any = None  # an epoch in which all these additions are known to be complete
 

@@ -190,6 +190,7 @@ class Sweeps:
             for access in noted.bound:
                 if not noted.moves:
                     self._stays(access)
+                    self._is_regular &= getattr(access, "whole", None) is None
                     continue
                 self._column(noted, access, table[:, column], (turns[noted.agent], place))
                 column += 1
