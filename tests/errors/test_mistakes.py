@@ -130,9 +130,9 @@ def sum_of_array(x: Any) -> None:
     np.sum(x)  # here
 
 
-@mistake("unknown-attribute", "it has dtype, ndim, shape, size")
-def transposed_array(x: Any) -> None:
-    x.T  # here
+@mistake("unknown-attribute", "it has T, dtype, ndim, shape, size")
+def mean_of_an_array(x: Any) -> None:
+    x.nope  # here
 
 
 @mistake("unknown-name", "did you mean TADD(dst, src0, src1) or")

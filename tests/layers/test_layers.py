@@ -27,7 +27,7 @@ LAYERS = [
     ["kernels", "comm", "micro"],
     ["from_python", "from_text"],
     ["from_cpp"],
-    ["folders", "testing"],
+    ["folders", "testing", "values"],
     ["names"],  # those that are public
     ["__init__"],
     ["conform"],

@@ -16,7 +16,7 @@ from ptokit.base.diagnostics import PtoError, fail
 from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.isa.verify import shown
 from ptokit.machine.foreign import as_number, carries_array
-from ptokit.machine.gm import as_array
+from ptokit.machine.gm import Argument, Roomy, as_array
 from ptokit.machine.objects import ConvObject, TileObject
 
 E = TypeVar("E", bound=IntEnum)
@@ -179,19 +179,22 @@ def is_parameter(leaf: Any) -> bool:
 
 
 def as_passed(value: Any) -> Any:
-    """An argument as a kernel sees it, whatever path it takes: an f32, or a number of 64 bits."""
+    """An argument as a kernel sees it that runs as it stands: an f32, a number of 64 bits, an array
+    that is sliced as strictly as on the other path."""
     tree = taken_apart(value, is_record)
-    if not any(isinstance(leaf, float | np.generic) for leaf in tree.leaves):
-        return value
-    return tree.build([_as_number(leaf) for leaf in tree.leaves])
+    return tree.build([_as_seen(leaf) for leaf in tree.leaves])
 
 
-def _as_number(value: Any) -> Any:
+def _as_seen(value: Any) -> Any:
     """Arithmetic with NumPy's numbers would round or wrap as their own types do."""
     if isinstance(value, float | np.floating):
         return np.float32(value)
-    is_whole = isinstance(value, np.integer) and value.dtype.kind in "iu"  # and no time span
-    return int(value) if is_whole else value
+    if isinstance(value, np.generic):
+        is_whole = isinstance(value, np.integer) and value.dtype.kind in "iu"  # and no time span
+        return int(value) if is_whole else value
+    if isinstance(value, Roomy) or not carries_array(value):
+        return value
+    return as_array(value).view(Argument)
 
 
 def choice(kind: type[E], value: Any) -> E:

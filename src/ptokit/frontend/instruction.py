@@ -315,14 +315,22 @@ def kind_of(value: Any) -> str:
     return getattr(value, "operand_kind", "object")  # symbols of a kernel being lowered
 
 
+def plain_number(value: Any, name: str = "the number") -> Any:
+    """A number of Python's own, for one of NumPy's or in an array; a symbol stays what it is."""
+    value = as_number(value, name)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return _plain(value) if isinstance(value, int | float | np.floating) else value
+
+
 def _converted(operand: Operand, value: Any) -> Any:
     if isinstance(value, TileObject | GlobalObject):
         return value
-    value = as_number(value, operand.name)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int | float | np.floating):
-        return value if isinstance(value, Pipe) and "pipe" in operand.kinds else _plain(value)
+    if isinstance(value, Pipe) and "pipe" in operand.kinds:
+        return value
+    value = plain_number(value, operand.name)
+    if isinstance(value, int | float):
+        return value
     if "pointer" in operand.kinds and kind_of(value) == "pointer":
         return value if hasattr(value, "operand_kind") else pointer(value)
     return value

@@ -55,11 +55,15 @@ def is_frozen(value: Any) -> bool:
     return is_record(value) and type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
+class Opened:
+    """A dataclass of ours that kernels carry and choose by its fields, as they do the user's."""
+
+
 def is_record(value: Any) -> bool:
     """Whether a value is a dataclass of the user's; element types and such are one value each."""
     if not is_dataclass(value) or isinstance(value, type):
         return False
-    return not type(value).__module__.startswith("ptokit.")
+    return isinstance(value, Opened) or not type(value).__module__.startswith("ptokit.")
 
 
 def _remade(value: Any, cells: dict[str, Any]) -> Any:

@@ -83,24 +83,35 @@ def supplied(
     missing = [o for o in missing if _is_needed(insn, o, Ops(facts, attrs, target, "auto"))]
     if not missing:
         return {}
+    is_told = facts is named or all(
+        o in missing or facts[o.name] is not None for o in insn.operands if not o.optional
+    )
+    spec, ops = chosen_scratch(insn, missing, Ops(facts, attrs, target, "auto"), is_told)
+    return {o.name: Supplied(TileBufType(spec), _is_used(o, ops)) for o in missing}
+
+
+def chosen_scratch(
+    insn: Insn, missing: list[Operand], ops: Ops, is_told: bool = True
+) -> tuple[TileSpec, Ops]:
+    """A tile for temporaries that are left out, and the operands with it.
+
+    It breaks the fewest rules among likely ones, if the facts of all other operands are told.
+    """
+    target, facts = ops.target, dict(ops)
     tiles = [*_tiles(facts)]
     best: tuple[int, TileSpec, Ops] | None = None
     for spec in (*_placeholders(tiles), *_candidates(tiles)):
         mine = TileFacts(on_target(spec, target.left_layout))
-        ops = Ops(facts | {o.name: mine for o in missing}, attrs, target, "auto")
-        if spec.nbytes == BLOCK_BYTES and any(_is_used(o, ops) for o in missing):
+        with_it = Ops(facts | {o.name: mine for o in missing}, ops.attrs, target, ops.mode)
+        if spec.nbytes == BLOCK_BYTES and any(_is_used(o, with_it) for o in missing):
             continue  # no placeholder
-        is_told = facts is named or all(
-            ops[o.name] is not None for o in insn.operands if not o.optional
-        )
-        broken = len(verify(insn, ops, advise=False)) if is_told else 0
+        broken = len(verify(insn, with_it, advise=False)) if is_told else 0
         if best is None or broken < best[0]:
-            best = broken, spec, ops
+            best = broken, spec, with_it
         if not broken:  # or an operand is of a kind whose facts only the whole program tells
             break
     assert best is not None
-    _, spec, ops = best
-    return {o.name: Supplied(TileBufType(spec), _is_used(o, ops)) for o in missing}
+    return best[1:]
 
 
 def _is_needed(insn: Insn, declared: Operand, ops: Ops) -> bool:

@@ -103,7 +103,7 @@ class Meaning:
         if not {*self.parameters} <= {*self.operands, *form.steps, *attrs}:
             sources = [o for o, role in roles.items() if role == "in"]
             self.parameters = form.steps or tuple(sources[: len(self.parameters)])
-        self._scalar = scalar
+        self.scalar = scalar
         self._traced: dict[Any, tuple[tuple[Expr, ...], tuple[Condition, ...]]] = {}
         self._bodies: dict[Any, Body] = {}
 
@@ -138,7 +138,7 @@ class Meaning:
         asked = {name: attrs[name] for name in self.parameters if name in attrs}
         key = (*symbols.values(), *asked.values())
         if key not in self._traced:
-            made = self._scalar(*(symbols.get(n) or asked[n] for n in self.parameters))
+            made = self.scalar(*(symbols.get(n) or asked[n] for n in self.parameters))
             exprs = made if isinstance(made, tuple) else (made,)
             nodes = (node for expr in exprs for node in walk(expr))
             conditions = dict.fromkeys(n.condition for n in nodes if isinstance(n, Given))

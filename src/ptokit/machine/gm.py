@@ -34,7 +34,7 @@ def as_array(value: Any, name: str = "the array") -> Array:
     # Most arrays are whole, and asked about several times in a launch.
     if isinstance(value, Roomy) and value.slack:
         return value
-    if value.__class__ is np.ndarray and value.dtype in _KNOWN:
+    if value.__class__ in (np.ndarray, Argument) and value.dtype in _KNOWN:
         flags = value.flags
         if flags.c_contiguous and flags.aligned and value.ndim and min(value.strides) > 0:
             return value
@@ -124,6 +124,31 @@ def element_type(array: Array) -> DType:
             if swapped
             else "convert the array first, for example array.astype(np.float32)",
         ) from None
+
+
+class Argument(np.ndarray[Any, Any]):
+    """An array as a kernel sees it that runs as it stands: a slice never is cut short.
+
+    NumPy gives what there is of `x[100:200]`; views of global memory, and kernels that are lowered,
+    refuse it.
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) <= self.ndim and all(map(_is_plain, parts)):
+            for axis, part in enumerate(parts):
+                if isinstance(part, slice) and (part.stop or 0) > self.shape[axis]:
+                    raise fail(
+                        "slice-range",
+                        "a slice of an array lies inside the array",
+                        got=[("slice", part), ("size", self.shape[axis])],
+                        fix=f"stop at {self.shape[axis]}: min(stop, {self.shape[axis]})",
+                    )
+        return super().__getitem__(index)
+
+
+def _is_plain(part: Any) -> bool:
+    return isinstance(part, int | np.integer | slice)
 
 
 class Roomy(np.ndarray[Any, Any]):

@@ -194,7 +194,7 @@ def _construct(
     if kwargs and issubclass(kind, ours):
         args, kwargs = list(positional(kind, args, kwargs)), {}
     if issubclass(kind, Tile):
-        return _make_tile(emitter, kind, args)
+        return make_tile(emitter, kind, args)
     if issubclass(kind, ConvTile):
         return _make_conv(emitter, kind, args)
     if issubclass(kind, GlobalTensor):
@@ -218,7 +218,7 @@ def _has_source(function: FunctionType) -> bool:
     return not function.__code__.co_filename.startswith("<")
 
 
-def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
+def make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
     if kind.spec_for is None:
         raise emitter.fail("tile-type", "Tile is not a type yet", "Tile[TileType.Vec, ...]()")
     spec: TileSpec = kind.spec_for(current().target)

@@ -45,6 +45,7 @@ from ptokit.frontend.lowering.symbols import (
 )
 from ptokit.frontend.lowering.vectors import OnChipSymbol, VectorSymbol
 from ptokit.frontend.tensor_types import GlobalTensor
+from ptokit.frontend.trees import Opened, is_record, taken_apart
 from ptokit.frontend.types import Tile
 from ptokit.ir.core import Op
 from ptokit.ir.sourcenames import Line
@@ -146,6 +147,9 @@ def _give_name(value: Any, name: str) -> None:
             if isinstance(each, BufferSymbol | VectorSymbol):
                 _give_name(each, f"{name}_{number}")
         return
+    if isinstance(value, Opened):
+        for leaf in taken_apart(value, is_record).leaves:
+            _give_name(leaf, name)
     if isinstance(value, _NAMED):
         made = value.value
         if isinstance(made.owner, Op) and made.name in UNNAMED:

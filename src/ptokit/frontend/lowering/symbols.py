@@ -23,6 +23,7 @@ from ptokit.frontend.advice import NotANumber
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.heap import Symbol
+from ptokit.frontend.trees import Opened
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr, enumeration_of
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.arith import CMPF, CMPI, predicates
@@ -330,7 +331,9 @@ def _nonnegative(given: Any) -> bool:
     return given.nonnegative if isinstance(given, Number) else given >= 0
 
 
-def _arith(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
+def _arith(emitter: Emitter, symbol: str, left: Any, right: Any) -> Any:
+    if isinstance(left, Opened) or isinstance(right, Opened):
+        return NotImplemented  # of values, which know what to do with a number
     floats = symbol == "/" or _is_float(left) or _is_float(right)
     names = _FLOAT_OPS if floats else _INT_OPS
     if symbol not in names:
@@ -361,6 +364,8 @@ def _floor_divide(emitter: Emitter, left: Any, right: Any) -> Number:
 
 
 def _modulo(emitter: Emitter, left: Any, right: Any) -> Any:
+    if isinstance(right, Opened):
+        return NotImplemented
     if _is_float(left) or _is_float(right) or (_nonnegative(left) and _nonnegative(right)):
         return _whole(emitter, "%", left, right, "remsi")
     rest = left - _floor_divide(emitter, left, right) * right  # Python rounds down, hardware to 0
@@ -388,8 +393,10 @@ def _power(emitter: Emitter, left: Any, right: Any, modulus: Any) -> Any:
     return result
 
 
-def compare(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
+def compare(emitter: Emitter, symbol: str, left: Any, right: Any) -> Any:
     """A comparison, as an i1."""
+    if isinstance(left, Opened) or isinstance(right, Opened):
+        return NotImplemented  # of values, which know what to do with a number
     for given in (left, right):
         if not isinstance(given, Number | bool | int | float):
             raise emitter.fail(
@@ -565,7 +572,7 @@ class PointerSymbol(Symbol):
 class ArraySymbol(NotANumber, PointerSymbol):
     """An array parameter."""
 
-    attributes = ("dtype", "ndim", "shape", "size")
+    attributes = ("T", "dtype", "ndim", "shape", "size")
 
     @property
     def pointer(self) -> PointerSymbol:
@@ -580,18 +587,47 @@ class ArraySymbol(NotANumber, PointerSymbol):
     def size(self) -> int:
         return prod(self.shape)
 
+    @property
+    def T(self) -> ArrayPart:
+        return self.lower_item(slice(None)).T
+
     def __len__(self) -> int:
         return self.shape[0]
 
-    def lower_item(self, index: Any) -> Any:
+    def lower_item(self, index: Any) -> ArrayPart:
+        """A part of it, for a view. What it holds is known only at run time."""
         parts = index if isinstance(index, tuple) else (index,)
         for step in (part.step for part in parts if isinstance(part, slice)):
             if isinstance(step, int) and step < 0:
                 raise backwards("the array", [("step", step)], self.emitter.location)
-        raise self.emitter.fail(
+        return ArrayPart(self, index)
+
+
+class ArrayPart(NotANumber, PointerSymbol):
+    """A slice of an array parameter; a view is made of it, and nothing else."""
+
+    attributes = ("T", "dtype")
+
+    def __init__(self, whole: ArraySymbol, index: Any, is_turned: bool = False) -> None:
+        super().__init__(whole.emitter, whole.value, whole.dtype, whole.shape, whole.strides)
+        self.whole = whole
+        self.index = index
+        self.is_turned = is_turned  # rows stand for columns
+
+    @property
+    def T(self) -> ArrayPart:
+        if len(self.shape) != 2:
+            raise self.emitter.fail("array", "what is transposed in a kernel has two dimensions")
+        return ArrayPart(self.whole, self.index, not self.is_turned)
+
+    def lower_item(self, index: Any) -> Any:
+        raise self._element()
+
+    def _element(self) -> Exception:
+        return self.emitter.fail(
             "array",
             "the elements of an array are known only at run time: a kernel moves them",
-            "load_scalar(x, i) reads one, GlobalTensor(x)[...] is a part to load",
+            "load_scalar(x, i) reads one, GlobalTensor(x[...]) is a part to load",
         )
 
 

@@ -10,6 +10,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering import fifos
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import (
+    ArrayPart,
     GlobalSymbol,
     Number,
     PointerSymbol,
@@ -17,7 +18,7 @@ from ptokit.frontend.lowering.symbols import (
     layout_attribute,
     rank_of,
 )
-from ptokit.frontend.tensor_types import check_dimensions
+from ptokit.frontend.tensor_types import GlobalTensor, check_dimensions, global_class
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.memory import constant
@@ -37,6 +38,8 @@ def make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
         )
     at = args[0]
     spec: GlobalSpec | None = kind.TYPE
+    if isinstance(at, ArrayPart) and spec is None:
+        return _part_of(emitter, at)
     if spec is None:
         check_dimensions(at.shape)
         missing = 5 - len(at.shape)
@@ -58,6 +61,21 @@ def make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
     made = _partition(emitter, spec, view, (0,) * 5, shape, stride)
     made.rank = rank_of_view(shape) if kind.TYPE is not None else len(at.shape)
     return made
+
+
+def _part_of(emitter: Emitter, part: ArrayPart) -> GlobalSymbol:
+    """A view of a slice of an array; of a transposed one, column by column."""
+    whole = part.whole
+    if not part.is_turned:
+        return make_view(emitter, GlobalTensor, [whole]).lower_item(part.index)
+    (rows, cols), (down, right) = whole.shape, whole.strides
+    spec = GlobalSpec.of(
+        whole.dtype, (1, 1, 1, cols, rows), (rows * cols, rows * cols, rows * cols, right, down),
+        Layout.DN,
+    )  # fmt: skip
+    index = part.index if isinstance(part.index, tuple) else (part.index,)
+    over_rows, over_columns = (*index, slice(None))[:2]
+    return make_view(emitter, global_class(spec), [whole]).lower_item((over_columns, over_rows))
 
 
 def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
