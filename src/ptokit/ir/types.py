@@ -122,6 +122,15 @@ class TileBufType:
     is_value: bool = False
     # Written si8, not i8: the same tile to everybody but those who ask how it is written.
     is_signed: bool = field(default=False, compare=False)
+    # Its sizes were written in pairs: the program counts them so until it is read (`pairs.py`).
+    counts_pairs: bool = field(default=False, compare=False)
+
+    @property
+    def elements(self) -> tuple[int, int]:
+        """How many elements a row and a column stand for in the text that the tile is from."""
+        if not self.counts_pairs:
+            return 1, 1
+        return (1, 2) if self.spec.is_row_major else (2, 1)
 
     def __str__(self) -> str:
         return _tile_text(self.spec, self.is_value, "s" * self.is_signed)
@@ -149,6 +158,7 @@ class MultiTileType:
 
     spec: TileSpec
     count: int
+    elements: tuple[int, int] = field(default=(1, 1), compare=False)  # as those of a tile
 
     @property
     def stride(self) -> int:

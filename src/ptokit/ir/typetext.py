@@ -411,8 +411,9 @@ def _tile(name: str, body: str, start: int) -> Type:
     keyed, bare = _keyed(body, start)
     _name_bare_parts(bare, keyed, start)
     spec = _tile_spec(keyed, start)
-    is_signed = keyed["dtype"][0].startswith("si")
-    return TileBufType(spec, name == "tile", is_signed)
+    element = keyed["dtype"][0]
+    in_pairs = element in SINGLES_OF and not spec.is_boxed
+    return TileBufType(spec, name == "tile", element.startswith("si"), in_pairs)
 
 
 _COUNT = re.compile(r",\s*count\s*=\s*(\d+)\s*$")
@@ -431,7 +432,7 @@ def _multi_tile(body: str, start: int) -> MultiTileType:
         tile = _tile("tile_buf", inner, start)
     if not isinstance(tile, TileBufType):
         raise SpellingError("a multi_tile_buf is made of tile_bufs", start, len(body), fix)
-    return MultiTileType(tile.spec, int(found[1]))
+    return MultiTileType(tile.spec, int(found[1]), tile.elements)
 
 
 def _keyed(body: str, start: int) -> tuple[dict[str, tuple[str, int]], list[tuple[str, int]]]:
@@ -552,15 +553,7 @@ def _tile_element(
     name, offset = keyed["dtype"]
     if slayout == SLayout.NoneBox and name in SINGLES_OF:
         along = slice(int(blayout == BLayout.RowMajor), None, 2)
-        if DYNAMIC in sizes[along]:
-            lone = SINGLES_OF[name]
-            raise SpellingError(
-                f"how many pairs of {lone} are valid is written in the type",
-                offset,
-                len(name),
-                f"write dtype={lone}, and count single elements",
-            )
-        sizes[along] = [2 * n for n in sizes[along]]
+        sizes[along] = [n if n == DYNAMIC else 2 * n for n in sizes[along]]
     _stored(ScalarType(name), offset)
     return _dtype({"dtype": (SINGLES_OF.get(name, name), offset)})
 

@@ -44,10 +44,14 @@ def _subset_type(reader: Reader, head: Head, draft: Draft) -> Type:
 def _subview_type(reader: Reader, head: Head, draft: Draft) -> Type:
     """A window whose valid sizes are given, or all of it."""
     given = [constant(v) for v, n in zip(draft.operands, draft.labels, strict=True) if n == "valid"]
+    parent = draft.operands[0].type
+    units = parent.elements if isinstance(parent, TileBufType) else (1, 1)
 
     def stated(parent: TileSpec, sizes: list[int]) -> Iterator[int]:
-        for size, valid in zip(sizes, given or sizes, strict=True):
-            yield DYNAMIC if valid is None else min(size, valid)
+        if not given:
+            yield from sizes
+        for size, valid, unit in zip(sizes, given, units, strict=False):
+            yield DYNAMIC if valid is None else min(size, valid * unit)
 
     return _window_type(reader, head, draft, stated)
 
@@ -69,6 +73,7 @@ def _window_type(
         raise reader.fail(
             "a window has two offsets and two positive sizes", "operand-count", head.location
         )
+    extents = [size * unit for size, unit in zip(extents, parent.elements, strict=True)]
     rows, cols = valid_sizes(parent.spec, extents)
     shape = {"rows": extents[0], "cols": extents[1], "valid_row": rows, "valid_col": cols}
     return replace(parent, spec=parent.spec.but(**shape))
