@@ -53,11 +53,19 @@ _LONG = 1 << 20  # elements of an array that nobody gave
 
 
 @public
-def load(path: str | Path, *, part: str = "", limits: TextLimits | None = None) -> Program:
+def load(path: str | Path | Any, *, part: str = "", limits: TextLimits | None = None) -> Program:
     """Read a program from a file, in any of the text forms. Nothing in it is executed.
 
     `part` is the name of one where lines such as `//--- name` cut the file into several.
     """
+    if not isinstance(path, str | Path):
+        raise usage_error(
+            "argument-type",
+            "load reads a program from a file, whose name it is given",
+            got=[("path", type(path).__name__)],
+            fix="load of ptokit.values makes a value of a part of an array: "
+            "from ptokit.values import *, behind the names of ptokit",
+        )
     limits = TextLimits.in_force(limits)
     text = read_source(path, limits)
     return loads(text, str(path), part=part, limits=limits)

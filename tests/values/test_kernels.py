@@ -225,3 +225,15 @@ def test_sizes_of_run_time_need_a_bound() -> None:
     with pytest.raises(ProgramError) as caught:
         wrong[1](random(16, 64), np.zeros((16, 64), np.float32), 3, path="lowered")
     assert caught.value.codes == ("value-shape",)
+
+
+def test_the_load_of_texts_points_at_the_one_of_values() -> None:
+    import ptokit
+
+    @kernel(mode="auto")
+    def wrong(x: Any) -> None:
+        ptokit.load(x[0:4, :])
+
+    with pytest.raises(PtoError) as caught:
+        wrong[1](random(8, 64))
+    assert "ptokit.values" in caught.value.diagnostics[0].fix
