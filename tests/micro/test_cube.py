@@ -151,6 +151,40 @@ def test_a_product(T: str, U: str, m: int, n: int, k: int, order: str, b_is_turn
     assert np.array_equal(out, (a.astype(wide) @ b.astype(wide)).astype(out.dtype))
 
 
+@pytest.mark.parametrize(
+    ("set_by", "cleared_by", "is_ordered"),
+    [
+        ("check_and_set", "check_and_clear", True),
+        ("", "", False),
+        ("check_and_set", "check_only", False),  # the second product waits for ever
+        ("check_only", "check_and_clear", False),  # and here the first store
+    ],
+)
+def test_products_and_stores_shake_hands(set_by: str, cleared_by: str, is_ordered: bool) -> None:
+    """Two products into one accumulator, each stored, without a flag between the two pipes."""
+    a, b = matrices("f16", 16, 16, 16)
+    words = f"unit_flag({set_by}) " * bool(set_by)
+    clauses = f"unit_flag({cleared_by}), nz2nd" if cleared_by else "nz2nd"
+    both = product("f16", "f32", 16, 16, 16, "mad", words).replace(flag("M", "FIX"), "")
+    store = to_gm(16, 16, "f32", "f32", clauses)
+    mad = next(line for line in both.splitlines() if line.startswith("pto.mad"))
+    body = "\n".join([pointers("f16", "f32"), both, store, mad, store.replace("%out", "%more")])
+    program = kernel("a:f16 b:f16 out:f32 more:f32", body)
+    out, more = (np.zeros((16, 16), np.float32) for _ in range(2))
+    if not is_ordered:
+        with pytest.raises(PtoError) as told:
+            run(program, a, b, out, more)
+        assert told.value.codes[0] == ("E9" if set_by else "E6")
+        assert not set_by or "check_and_clear" in str(told.value)
+        return
+    run(program, a, b, out, more)
+    wanted = a.astype(np.float32) @ b.astype(np.float32)
+    assert np.array_equal(out, wanted)
+    assert np.array_equal(more, wanted)
+    found = program["f"][1].explore(a, b, out, more, target="a5", schedules=20)
+    assert not found.found, str(found)
+
+
 def on_both(cube: str, vector: str, params: str) -> Program:
     """A kernel whose cube core does something before vector core 0 does something else."""
     body = f"""%ub = pto.castptr %k0 : i64 -> !pto.ptr<f16, ub>

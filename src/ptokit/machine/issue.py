@@ -72,9 +72,6 @@ class IssueSync(LaunchSync):
     def __init__(self, scheduler: Any, listener: Listener) -> None:
         super().__init__(scheduler)
         self.listener = listener
-        # Of the instruction that is issued: one with a unit flag is told of between its wait and
-        # its signal.
-        self.operands: Sequence[Any] = ()
         self._words: dict[int, Word] = {}  # the last notification, by address
 
     def signal(
@@ -99,10 +96,12 @@ class IssueSync(LaunchSync):
         super().wait(pipe, semaphores, why, site, early=early, token=token)
 
     @contextmanager
-    def handed_over(self, call: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
-        with super().handed_over(call, pipe, site):
-            if call.phase:
-                self.listener.work(self.core, call, self.operands, site)
+    def handed_over(
+        self, call: Any, pipe: Pipe, site: Place, operands: Sequence[Any]
+    ) -> Generator[None, None, None]:
+        with super().handed_over(call, pipe, site, operands):
+            if call.phase:  # told of between its wait and its signal
+                self.listener.work(self.core, call, operands, site)
             yield
 
     # Flags are two thirds of a program: they are told of here, and keep their short way.

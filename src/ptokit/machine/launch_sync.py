@@ -18,7 +18,7 @@ from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Complete, Give, Learn, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
-from ptokit.machine.unit_flags import HINT, UnitFlags
+from ptokit.machine.unit_flags import BELOW, HINT, UnitFlags
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
@@ -177,7 +177,7 @@ class LaunchSync(Sync):
         queues = self.scheduler.queues
         registers = dict(self.core.registers)
         entry = Work(call, operands, site, registers, self.machine.operation)
-        with self.handed_over(call, pipe, site):
+        with self.handed_over(call, pipe, site, operands):
             queues.enqueue(queues.of(self.core, pipe), entry)
         self.scheduler.yield_turn()
 
@@ -206,13 +206,16 @@ class LaunchSync(Sync):
         return over
 
     @contextmanager
-    def handed_over(self, call: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
+    def handed_over(
+        self, call: Any, pipe: Pipe, site: Place, operands: Sequence[Any]
+    ) -> Generator[None, None, None]:
         """Put the unit flags of a call around it; in auto mode the compiler keeps the order."""
         if not (call.phase and self._holds_pipes):
             yield
             return
-        waits, signals = self.units.around(call, site)
-        why = Why(f"the unit flag of the accumulator of {call.insn.name}", HINT)
+        waits, signals = self.units.around(call, site, operands)
+        hint = HINT if call.accesses else BELOW
+        why = Why(f"the unit flag of the accumulator of {call.insn.name}", hint)
         self.wait(pipe, waits, lambda: why, site)
         yield
         self.signal(pipe, signals, site)

@@ -30,8 +30,11 @@ def perform(
     machine: Machine, given: Typed, call: Callable[..., Any], args: list[Any], site: Place
 ) -> Any:
     """Run an operation beside scopes: an instruction by itself."""
-    record = given.record
-    atomic = record.atomic(dict(given.words), machine.core.hidden)
-    instruction = carrier(record.name, record.pipe, atomic)
+    record, words = given.record, dict(given.words)
+    atomic = record.atomic(words, machine.core.hidden)
+    unit_flag = str(words.get("unit_flag", ""))
+    instruction = carrier(record.name, record.pipe, atomic, unit_flag)
     attrs = tuple(attr.default for attr in instruction.attrs)
-    return machine.execute(instruction, [Work(lambda unit: call(unit, *args))], attrs, site)
+    at = args[record.accumulator] if unit_flag else None
+    work = Work(lambda unit: call(unit, *args), at)
+    return machine.execute(instruction, [work], attrs, site)

@@ -181,7 +181,7 @@ class LaunchMachine(Machine):
         if self.follows:
             self.begin(insn, pipe, site)
         work = Work(call, frozen(operands), site, dict(core.registers), self.operation)
-        with scheduler.sync.handed_over(call, pipe, site):
+        with scheduler.sync.handed_over(call, pipe, site, operands):
             queues.enqueue(queues.of(core, pipe), work)
         if self.operation is not None:
             self.end()
@@ -209,9 +209,7 @@ class IssueMachine(LaunchMachine):
         assert isinstance(sync, IssueSync)
         if insn.orders or insn.moves_entries:
             return super().enqueue(call, operands, site)
-        if call.phase:
-            sync.operands = operands
-        else:
+        if not call.phase:
             sync.listener.work(self.core, call, operands, site)
         value = super().enqueue(call, operands, site)
         if call.steps is not None and call.steps.drains:

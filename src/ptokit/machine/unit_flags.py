@@ -8,7 +8,7 @@ goes on, and so does whatever does not stand behind in the same pipe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from ptokit.machine.flags import Semaphore, Token
 from ptokit.machine.memory import Storage
 
 HINT = "accumulate with AccPhase.Partial, last with AccPhase.Final, then store with STPhase.Final"
+BELOW = "accumulate with check_only, last with check_and_set, then store with check_and_clear"
 _MEMORY = "L0C"
 
 
@@ -49,13 +50,20 @@ class UnitFlags:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], _Accumulator] = {}
 
-    def around(self, call: Any, site: Site | Location) -> tuple[list[Semaphore], list[Semaphore]]:
-        """What a call with a phase waits for, and what it signals behind itself."""
+    def around(
+        self, call: Any, site: Site | Location, operands: Sequence[Any]
+    ) -> tuple[list[Semaphore], list[Semaphore]]:
+        """What a call with a phase waits for, and what it signals behind itself.
+
+        An operand that is work of the level below tiles names its accumulator itself.
+        """
         is_final, is_product = call.phase == AccPhase.Final, call.pipe is Pipe.M
         waits: list[Semaphore] = []
         signals: list[Semaphore] = []
         # A product that accumulates names its accumulator twice.
         places = {(a.memory.uid, a.offset) for a in call.accesses if a.memory.name == _MEMORY}
+        named = [getattr(each, "accumulator", None) for each in operands]
+        places |= {(at.buffer.uid, at.offset) for at in named if at is not None}
         for place in places:
             unit = self._known.get(place)
             if unit is None:
@@ -66,7 +74,7 @@ class UnitFlags:
                 before, behind = behind, before
             waits.append(before)
             signals.append(behind if is_final else before)
-            if is_product:
+            if is_product and call.accesses:  # below tiles flags may stay as they are
                 unit.product = call.insn.name, site
             unit.is_partial = is_product and not is_final
         return waits, signals

@@ -565,13 +565,19 @@ class VectorUnit:
 
 
 class Work:
-    """What a pipe is handed: a scope, or one operation beside it, with the values it uses."""
+    """What a pipe is handed: a scope, or one operation beside it, with the values it uses.
 
-    __slots__ = ("_run",)
+    One that takes part in the hand-shake between products and the fix pipe names its accumulator.
+    """
+
+    __slots__ = ("_run", "accumulator")
     key = operand_kind = "micro"
 
-    def __init__(self, run: Callable[[VectorUnit], Any]) -> None:
+    def __init__(
+        self, run: Callable[[VectorUnit], Any], accumulator: Address | None = None
+    ) -> None:
         self._run = run
+        self.accumulator = accumulator
 
     def __call__(self, unit: VectorUnit) -> Any:
         return self._run(unit)

@@ -52,7 +52,7 @@ _WORDS = (
         "unit_flag",
         ("check_only", "check_and_clear", "check_and_set"),
         "",
-        "the hand-shake with products; it orders nothing here: use flags as well",
+        "the hand-shake with products: it waits for one that sets the flag, and may clear it",
     ),
     Word("quant_mode", _QUANT, "", "what is scaled and converted to what"),
     Word(

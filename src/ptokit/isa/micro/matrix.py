@@ -22,7 +22,7 @@ _WORDS = (
         "unit_flag",
         ("check_only", "check_and_set"),
         "",
-        "the hand-shake with the fix pipe; it orders nothing here: use flags as well",
+        "the hand-shake with the fix pipe: it waits until the flag is clear, and may set it",
     ),
     Word("gemv", ("disable_gemv",), "", "a single row of the left operand is boxed as well"),
     Word("sat", ("sat", "nosat"), "", "whether infinities become the largest numbers, and NaN 0"),

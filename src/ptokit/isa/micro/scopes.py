@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ptokit.base.enums import ScatterAtomicOp
+from ptokit.base.enums import AccPhase, ScatterAtomicOp
 from ptokit.isa.effects import Pipe
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.spec import Word, micro
@@ -32,13 +32,24 @@ def mem_bar(kind: str, unit: Any) -> None:
     unit.barrier(kind)
 
 
+PHASES = {  # of the hand-shake between products and the fix pipe, by the word of an operation
+    "": AccPhase.Unspecified,
+    "check_only": AccPhase.Partial,
+    "check_and_set": AccPhase.Final,
+    "check_and_clear": AccPhase.Final,
+}
+
+
 @cache
-def carrier(name: str, pipe: Pipe, atomic: str = "") -> Insn:
+def carrier(name: str, pipe: Pipe, atomic: str = "", unit_flag: str = "") -> Insn:
     """The instruction that a scope, or an operation beside scopes, is to the rest of the machine.
 
     It is in no list: whoever executes it hands over what is to be done with the unit. An atomic
-    one changes what global memory holds in place.
+    one changes what global memory holds in place; a unit flag orders it with others that use its
+    accumulator.
     """
+    attrs = [Attr("atomic", ScatterAtomicOp, ScatterAtomicOp[atomic.title()])] if atomic else []
+    attrs += [Attr("phase", AccPhase, PHASES[unit_flag])] if unit_flag else []
 
     def run(work: Any, unit: Any) -> Any:
         return work(unit)
@@ -47,7 +58,7 @@ def carrier(name: str, pipe: Pipe, atomic: str = "") -> Insn:
         thing("work", kind="micro"),
         name=name,
         pipe=pipe,
-        attrs=[Attr("atomic", ScatterAtomicOp, ScatterAtomicOp[atomic.title()])] if atomic else [],
+        attrs=attrs,
         asm=None,
         doc="Work of the level below tiles.",
         is_listed=False,

@@ -254,6 +254,11 @@ class Micro:
         """How it changes global memory in place: by a word of its own, or by the register."""
         return words.get("atomic") or (hidden.get("ATOMIC") or "" if "ATOMIC" in self.uses else "")
 
+    @property
+    def accumulator(self) -> int:
+        """The place of the operand that is one."""
+        return next(place for place, slot in enumerate(self.operands) if slot.kind == "l0c")
+
     def slot(self, name: str) -> Slot | None:
         """The operand or result of this name."""
         return next((s for s in (*self.operands, *self.results) if s.name == name), None)
