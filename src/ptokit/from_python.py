@@ -40,6 +40,12 @@ _SEED = 7  # of the arrays that a signature declares
 CORES = {"single": ("mix",), "cube": ("cube",), "vector": ("vector",), "mix": ("cube", "vector")}
 
 
+class _Bound(dict[str, Any]):
+    """The arguments of one call by parameter."""
+
+    key: tuple[Any, ...] | None = None  # what it is specialised for, once that was asked
+
+
 @dataclass(frozen=True, eq=False)
 class PythonSource:
     """A Python function. Parameters behind `*` are constants: they specialise the kernel.
@@ -93,15 +99,18 @@ class PythonSource:
                 "arguments", f"{self.name}: {error}", fix=f"{self.name}{self.signature}"
             ) from None
         bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = admitted(name, value)
-        return bound.arguments
+        return _Bound((name, admitted(name, value)) for name, value in bound.arguments.items())
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        if isinstance(arguments, _Bound) and arguments.key is not None:
+            return arguments.key
         key = {n: v if n in self.consts else _specialised(v) for n, v in arguments.items()}
         if not _is_fixed(made := tuple(key.values())):
             raise _changeable(key)
-        return (*made, self.outside.state())
+        found = (*made, self.outside.state())
+        if isinstance(arguments, _Bound):
+            arguments.key = found
+        return found
 
     def fits(self, target: Target) -> None:
         """Rules of the target are asked about the program."""

@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
+_NO_RECORDS = {np.ndarray, int, float, bool}  # most arguments
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -61,7 +65,7 @@ class Opened:
 
 def is_record(value: Any) -> bool:
     """Whether a value is a dataclass of the user's; element types and such are one value each."""
-    if not is_dataclass(value) or isinstance(value, type):
+    if type(value) in _NO_RECORDS or not is_dataclass(value) or isinstance(value, type):
         return False
     return isinstance(value, Opened) or not type(value).__module__.startswith("ptokit.")
 

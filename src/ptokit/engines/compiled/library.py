@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
+from importlib.util import find_spec
 
-from ptokit.engines.compiled.host import Host, host
+from ptokit.engines.compiled.host import Host, Unsupported, host
 from ptokit.engines.compiled.natives import Kernel
 
 # Runs a stream: records of a function, the number of words in all, and the words it is handed.
@@ -33,15 +35,25 @@ done:
 
 
 class Library:
-    """Functions of tiles on this computer."""
+    """Functions of tiles on this computer. The compiler is loaded when something is called."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self) -> None:
         self._addresses: dict[Kernel, int] = {}
         self._texts: dict[Kernel, str] = {}
+
+    @cached_property
+    def _host(self) -> Host:
+        found = host()
+        if found is None:
+            raise Unsupported("the compiler cannot be loaded")
+        return found
+
+    @cached_property
+    def run(self) -> Callable[[int, int, int], None]:
+        """What runs a stream, from one address to another, over memories that begin as listed."""
         name = "ptokit_run"
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        self.run = signature(host.address(_RUNNER.format(name=name), name))
+        return signature(self._host.address(_RUNNER.format(name=name), name))
 
     def write(self, kernel: Kernel) -> None:
         """Write a function down without compiling it; raises `Unsupported` where that cannot be."""
@@ -63,5 +75,4 @@ class Library:
 @cache
 def library() -> Library | None:
     """The library of this process; None without a compiler."""
-    found = host()
-    return None if found is None else Library(found)
+    return None if find_spec("llvmlite") is None else Library()
