@@ -22,7 +22,7 @@ from ptokit.isa.expr import Expr
 from ptokit.machine.access import Access
 
 DENSE, ONE, APART = "dense", "one", "apart"  # how an array goes along the inner axis
-_VECTOR = 64  # bytes
+VECTOR = 64  # bytes
 _MOST_PIECES = 64  # of one instruction
 
 
@@ -50,7 +50,7 @@ class Pointwise:
             at += way is APART
         given: dict[str, Value] = {}
         for label, kind in self.numbers:
-            given[label] = _as_element(code, kind, code.word(at))
+            given[label] = as_element(code, kind, code.word(at))
             at += 1
 
         def outer(axis: int, begins: list[Value]) -> None:
@@ -94,12 +94,12 @@ class Pointwise:
         numbers: dict[str, Value],
     ) -> None:
         once = {
-            name: _spread(code, kind, lanes, code.do(f"load {stored(kind)}, ptr {p}, align 1"))
+            name: spread(code, kind, lanes, code.do(f"load {stored(kind)}, ptr {p}, align 1"))
             for (name, kind, way), p in zip(self.arrays[1:], begins[1:], strict=True)
             if way is ONE
         }
         for name, kind in self.numbers:
-            once[name] = _spread(code, kind, lanes, numbers[name])
+            once[name] = spread(code, kind, lanes, numbers[name])
 
         def body(index: Value) -> Sequence[Value]:
             values = Lanes(code, lanes, {})
@@ -125,7 +125,7 @@ class Pointwise:
         code.loop(start, stop, str(lanes), body)
 
 
-def _spread(code: Function, kind: DType, lanes: int, value: Value) -> Value:
+def spread(code: Function, kind: DType, lanes: int, value: Value) -> Value:
     """One element in all lanes."""
     element = stored(kind)
     vector, zeros = f"<{lanes} x {element}>", f"<{lanes} x i32> zeroinitializer"
@@ -133,7 +133,7 @@ def _spread(code: Function, kind: DType, lanes: int, value: Value) -> Value:
     return code.do(f"shufflevector {vector} {first}, {vector} poison, {zeros}")
 
 
-def _as_element(code: Function, kind: DType, word: Value) -> Value:
+def as_element(code: Function, kind: DType, word: Value) -> Value:
     """A number of the arguments: the bits of an element in the low end of a word."""
     bits = kind.bits
     whole = word if bits == 64 else code.do(f"trunc i64 {word} to i{bits}")
@@ -287,7 +287,7 @@ def pointwise(
         raise Unsupported("a result of one element that is written many times")
     lanes = 1
     if APART not in ways:
-        most = max(1, _VECTOR // min(widest(expr, *kinds), 4))
+        most = max(1, VECTOR // min(widest(expr, *kinds), 4))
         lanes = 1 << min(most, max(1, piece.extents[-1])).bit_length() - 1
     listed = tuple(zip(names, kinds, ways, strict=True))
     is_even = piece.extents[-1] % lanes == 0

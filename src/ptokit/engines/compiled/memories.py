@@ -31,6 +31,16 @@ class Memories:
             return 1 + array[0], array[1] + behind
         return self._number(access.memory.data), offset
 
+    def is_users(self, number: int) -> bool:
+        """Whether a memory is an array of the user."""
+        return 0 < number <= len(self._arrays)
+
+    def begin(self, number: int) -> int:
+        """Where a memory begins in the run that was noted: what lay apart there always does."""
+        if self.is_users(number):
+            return self._arrays[number - 1][0]
+        return self._others[number - 1 - len(self._arrays)].ctypes.data
+
     def table(self, table: Array) -> int:
         """The number of a memory that is only read."""
         self._tables.add(id(table))

@@ -25,6 +25,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.bodies import Body, Differs, Noted, region
+from ptokit.engines.compiled.fusion import Record, shortened
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import Library, library
 from ptokit.engines.compiled.memories import Addresses, Memories
@@ -39,6 +40,7 @@ from ptokit.machine.resident import Again, Resident
 from ptokit.machine.scheduler import Outcome
 
 _MOST_WORDS = 1 << 24  # of one launch
+_MOST_RECORDS = 1 << 17  # among which chains are looked for
 _MOST_LAUNCHES = 16  # of one kernel that are remembered: a stream is long
 _MOST_IN_VAIN = 2  # attempts at a launch whose values make a difference
 _UNREPEATABLE = frozenset({"world", "unit"})  # services whose answers are not noted
@@ -210,6 +212,7 @@ class Replay:
         self._stream = np.frombuffer(tape.words or array("q", [0]), np.int64)
         self._records = np.frombuffer(tape.records or array("q", [0]), np.int64)
         self._kernels = tape.kernels
+        self.kernels: tuple[Kernel, ...] = ()  # functions of the library that it calls
         self._memories = tape.memories
         self._addresses = [tape.memories.addresses()]  # of each thread
         # Bodies run on the machine, of which there is one. What adds to global memory is a body.
@@ -275,11 +278,41 @@ class Replay:
         for worker in workers:
             worker.join()
 
+    def _fuse(self) -> None:
+        """Let chains of loops take the place of those that they are made of."""
+        if len(self._records) > _MOST_RECORDS:
+            return
+        kernels, words = list(self._kernels), self._stream.tolist()
+        stretches = [part for part in self._parts if isinstance(part, Stretch)]
+        calls: list[list[Record]] = []
+        for part in stretches:
+            at, found = part.begin, list[Record]()
+            while at < part.end:
+                size = words[at + 1]
+                found.append(Record(kernels[words[at]], words[at + 2 : at + size]))
+                at += size
+            calls.append(found)
+        stream, records, numbers = array("q"), array("q"), dict[Kernel, int]()
+        moved: list[Stretch] = []
+        for part, shorter in zip(stretches, shortened(calls, self._memories), strict=True):
+            begin = len(stream)
+            for kernel, given in shorter:
+                self._library.write(kernel)
+                records.append(len(stream))
+                number = numbers.setdefault(kernel, len(numbers))
+                stream.extend([number, len(given) + 2, *given])
+            moved.append(Stretch(begin, len(stream), part.block))
+        rest = iter(moved)
+        self._parts = [next(rest) if isinstance(each, Stretch) else each for each in self._parts]
+        self._stream, self._records = (np.frombuffer(each, np.int64) for each in (stream, records))
+        self._kernels = numbers
+
     def _link(self) -> None:
         """Compile what is called, and put the addresses in place of the numbers."""
+        self._fuse()
         places = np.array([self._library.address(each) for each in self._kernels], np.int64)
         self._stream[self._records] = places[self._stream[self._records]]
-        self._kernels = {}
+        self.kernels, self._kernels = tuple(self._kernels), {}
 
 
 class ReplayElsewhere:

@@ -1,0 +1,141 @@
+"""Chains of loops: the bytes of the calls they are made of, whatever overlaps whatever."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from ptokit import Kernel, PtoWarning
+from ptokit.engines.compiled import fusion
+from ptokit.engines.compiled.fusion import Chain
+from ptokit.engines.compiled.library import library
+from ptokit.engines.compiled.replay import Replay
+
+pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
+
+SIZE = 4096  # bytes of the memory that random programs work on
+Whole = Tile[TileType.Vec, float32, 16, 64]
+KINDS = {
+    "f32": Tile[TileType.Vec, float32, 8, 16],
+    "row": Tile[TileType.Vec, float32, 1, 128],
+    "part": Tile[TileType.Vec, float32, 8, 16, BLayout.RowMajor, 5, 11],
+    "i32": Tile[TileType.Vec, int32, 8, 16],
+    "f16": Tile[TileType.Vec, float16, 8, 16],
+    "column": Tile[TileType.Vec, float32, 8, 1, BLayout.ColMajor],
+}
+Line = tuple[str, str, tuple[tuple[str, int], ...]]
+
+
+@kernel(mode="manual")
+def walk(x: Any, y: Any, *, program: tuple[Line, ...]) -> None:
+    """Fill the memory, run a program over tiles at any address, store the memory."""
+    whole = Whole()
+    TASSIGN(whole, 0)
+    TLOAD(whole, GlobalTensor(x))
+    for name, _, operands in program:
+        tiles = [KINDS[kind]() for kind, _ in operands]
+        for tile, (_, address) in zip(tiles, operands, strict=True):
+            TASSIGN(tile, address)
+        if name == "TADD":
+            TADD(tiles[0], tiles[1], tiles[2])
+        elif name == "TMAX":
+            TMAX(tiles[0], tiles[1], tiles[2])
+        elif name == "TMULS":
+            TMULS(tiles[0], tiles[1], 2)
+        elif name == "TEXPANDS":
+            TEXPANDS(tiles[0], 3)
+        elif name == "TCVT":
+            TCVT(tiles[0], tiles[1], RoundMode.CAST_RINT)
+        elif name == "TROWEXPANDMUL":
+            TROWEXPANDMUL(tiles[0], tiles[1], tiles[2])
+    TSTORE(GlobalTensor(y), whole)
+
+
+def some_program(seed: int) -> tuple[Line, ...]:
+    """Instructions on tiles that are often the same, and sometimes overlap."""
+    rng = random.Random(seed)
+    places = [rng.randrange(0, (SIZE - 512) // 32) * 32 for _ in range(4)]
+    places.append(places[0] + rng.choice((32, 64, 256)))
+    lines: list[Line] = []
+    for _ in range(12):
+        name = rng.choice(("TADD", "TADD", "TMAX", "TMULS", "TMULS", "TEXPANDS", "TCVT",
+                           "TROWEXPANDMUL"))  # fmt: skip
+        kind = rng.choice(("f32", "f32", "f32", "row", "part"))
+        kinds = {
+            "TADD": (kind,) * 3,
+            "TMAX": (kind,) * 3,
+            "TMULS": (kind,) * 2,
+            "TEXPANDS": (kind,),
+            "TCVT": rng.choice((("f16", "f32"), ("f32", "f16"), ("i32", "f32"), ("f32", "i32"))),
+            "TROWEXPANDMUL": ("f32", "f32", "column"),
+        }[name]
+        lines.append((name, "", tuple((k, min(rng.choice(places), SIZE - 512)) for k in kinds)))
+    return tuple(lines)
+
+
+def arrays() -> tuple[Any, Any]:
+    x = np.random.default_rng(5).standard_normal((16, 64)).astype(np.float32) * 4
+    return x, np.zeros_like(x)
+
+
+def chains(kernel: Kernel) -> list[Chain]:
+    found: list[Any] = [each for each in kernel.programs.memory.replays if each is not None]
+    return [each for replay in found for each in replay.kernels if isinstance(each, Chain)]
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion, "_OFTEN", 1)
+
+
+def test_random_programs_leave_the_same_bytes() -> None:
+    met = 0
+    for seed in range(100):
+        fresh, program = Kernel(walk.source), some_program(seed)
+        how: dict[str, Any] = {"target": "cpu", "check": False, "program": program}
+        x, wanted = arrays()
+        try:
+            fresh[1](x, wanted, engine="stepwise", **how)
+        except ProgramError:  # what overlaps is undefined for some instructions
+            continue
+        for _ in range(2):
+            x, y = arrays()
+            fresh[1](x, y, **how)
+            assert y.tobytes() == wanted.tobytes(), seed
+        met += bool(chains(fresh))
+    assert met > 10
+
+
+@kernel(mode="auto")
+def shifted(x: Any, y: Any) -> None:
+    t = Tile[TileType.Vec, float32, 1, 128]()
+    TLOAD(t, GlobalTensor(x))
+    TADDS(t, t, 1.0)
+    TSTORE(GlobalTensor(y), t)
+
+
+@pytest.mark.parametrize("by", [0, 1, 16, 64, 128])
+def test_arrays_that_are_parts_of_one(by: int) -> None:
+    """A store may land on what a later vector would load."""
+    fresh = Kernel(shifted.source)
+    for engine in ("stepwise", "fast", "fast"):
+        memory = np.arange(256, dtype=np.float32)
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            fresh[1](memory[None, :128], memory[None, by : by + 128], engine=engine)
+        assert np.array_equal(memory[by : by + 128], np.arange(128) + 1), engine
+    (chain,) = chains(fresh)
+    assert len(chain.steps) == (3 if by in (0, 128) else 2)
+
+
+def test_a_chain_that_is_rare_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion, "_OFTEN", 2)
+    fresh = Kernel(shifted.source)
+    for _ in range(2):
+        fresh[1](*(np.zeros((1, 128), np.float32) for _ in range(2)))
+    assert not chains(fresh)
+    assert all(isinstance(each, Replay) for each in fresh.programs.memory.replays)
