@@ -119,14 +119,24 @@ def shifted(x: Any, y: Any) -> None:
     TSTORE(GlobalTensor(y), t)
 
 
+@kernel(mode="auto")
+def turned(y: Any, x: Any) -> None:
+    t = Tile[TileType.Vec, float32, 1, 128]()
+    TLOAD(t, GlobalTensor(x))
+    TADDS(t, t, 1.0)
+    TSTORE(GlobalTensor(y), t)
+
+
 @pytest.mark.parametrize("by", [0, 1, 16, 64, 128])
-def test_arrays_that_are_parts_of_one(by: int) -> None:
+@pytest.mark.parametrize("launched", [shifted, turned], ids=lambda k: k.name)
+def test_arrays_that_are_parts_of_one(by: int, launched: Kernel) -> None:
     """A store may land on what a later vector would load."""
-    fresh = Kernel(shifted.source)
+    fresh = Kernel(launched.source)
     for engine in ("stepwise", "fast", "fast"):
         memory = np.arange(256, dtype=np.float32)
         with warnings.catch_warnings(action="ignore", category=PtoWarning):
-            fresh[1](memory[None, :128], memory[None, by : by + 128], engine=engine)
+            parts = memory[None, :128], memory[None, by : by + 128]
+            fresh[1](*(parts if launched is shifted else parts[::-1]), engine=engine)
         assert np.array_equal(memory[by : by + 128], np.arange(128) + 1), engine
     (chain,) = chains(fresh)
     assert len(chain.steps) == (3 if by in (0, 128) else 2)
