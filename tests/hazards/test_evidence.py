@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from ptokit import *
-from ptokit.base.diagnostics import rendered
+from ptokit.base.diagnostics import Diagnostic, Note, rendered
 from ptokit.base.evidence import Part, causes
+from ptokit.base.location import Location
+from ptokit.machine.codes import CODES
+from ptokit.report.sarif import sarif
 from tests.command import command
 from tests.hazards.support import *
 
@@ -143,7 +146,36 @@ def test_the_command_line_gives_data(tmp_path: Path) -> None:
     assert place["region"]["startLine"] == 13
     assert place["artifactLocation"]["uri"].endswith("broken.py")
     assert result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 12
-    assert run["tool"]["driver"]["rules"] == [{"id": "E6"}]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["id"] == "E6"
+    assert rule["shortDescription"]["text"].startswith("Two pipes use the same bytes")
+    assert rule["help"]["text"] == CODES["E6"][1]
+
+
+def test_sarif_has_what_its_schema_requires() -> None:
+    """The required properties of each object of SARIF 2.1.0 that we write, and its enumerations."""
+    strange = Location("a folder/kernel<1>.py", 0)
+    found = [
+        Diagnostic("E7", "races", strange, severity="warning", notes=(Note("other", strange),)),
+        Diagnostic("TLOAD.shape", "does not fit", Location("k.py", 3, 5, 9)),
+        Diagnostic("usage", "no line at all"),
+    ]
+    log = sarif(found, "1.0")
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "ptokit"
+    assert [rule["id"] for rule in driver["rules"]] == [each.code for each in found]
+    assert all(rule["shortDescription"]["text"] for rule in driver["rules"])
+    for result in run["results"]:
+        assert result["message"]["text"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        for place in (*result.get("locations", ()), *result.get("relatedLocations", ())):
+            at = place["physicalLocation"]
+            assert set(at["artifactLocation"]["uri"]).isdisjoint(" <>")
+            region = at["region"]
+            assert region["startLine"] >= 1
+            assert region.get("endColumn", 2) > region.get("startColumn", 1) >= 1
 
 
 def test_what_one_edge_mends_is_shown_once() -> None:

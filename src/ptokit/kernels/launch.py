@@ -213,15 +213,15 @@ class Launch:
         kernel = self.kernel
         consts = {n: v for n, v in options.items() if n not in OPTIONS}
         bound = kernel.source.bind(args, consts)
-        leaves = (leaf for n, v in bound.items() for _, leaf in leaves_of(n, v))
-        arrays = [as_array(leaf) for leaf in leaves if getattr(leaf, "shape", ())]
+        leaves = (each for n, v in bound.items() for each in leaves_of(n, v))
+        arrays = {n: as_array(leaf) for n, leaf in leaves if getattr(leaf, "shape", ())}
         options = {"path": kernel.source.paths[-1], **options, "check": False}
 
         def attempt(schedule: Schedule) -> Run:
             with warnings.catch_warnings(action="ignore", category=PtoWarning):
                 return self(*args, schedule=schedule, **options)
 
-        return Explorer(attempt, arrays)
+        return Explorer(attempt, list(arrays.values()), list(arrays))
 
     # ---- time and pages --------------------------------------------------------------------
 

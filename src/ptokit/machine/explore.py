@@ -72,9 +72,12 @@ def explore(
 class Explorer:
     """A program with the bytes it leaves in order; whatever was tried, the arrays hold these."""
 
-    def __init__(self, run: Callable[[Schedule], Any], arrays: Sequence[Array]) -> None:
+    def __init__(
+        self, run: Callable[[Schedule], Any], arrays: Sequence[Array], names: Sequence[str] = ()
+    ) -> None:
         self._run = run
         self._arrays = arrays
+        self._names = names or [f"array {number}" for number in range(len(arrays))]
         self._before = [a.copy() for a in arrays]
         run(Schedule())
         self._expected = [a.copy() for a in arrays]
@@ -86,7 +89,7 @@ class Explorer:
         try:
             outcome = self._run(schedule)
             self._chosen = getattr(outcome, "chosen", ())
-            different = _difference(self._arrays, self._expected)
+            different = _difference(self._names, self._arrays, self._expected)
             return _differs(schedule, different) if different else None
         except PtoError as error:
             return _failed(schedule, error)
@@ -207,16 +210,16 @@ def _put_back(arrays: Sequence[Array], contents: Sequence[Array]) -> None:
             array[...] = content
 
 
-def _difference(arrays: Sequence[Array], expected: Sequence[Array]) -> str:
+def _difference(names: Sequence[str], arrays: Sequence[Array], expected: Sequence[Array]) -> str:
     """Where the first array differs; empty when none does."""
-    for number, (got, want) in enumerate(zip(arrays, expected, strict=True)):
+    for name, got, want in zip(names, arrays, expected, strict=True):
         unlike = raw_bytes(got) != raw_bytes(want)
         if unlike.any():
             where = int(np.flatnonzero(unlike)[0]) // got.itemsize
             at = tuple(int(i) for i in np.unravel_index(where, got.shape))
             elements = int(unlike.reshape(-1, got.itemsize).any(axis=1).sum())
             return (
-                f"array {number}: {elements} of {got.size} elements, the first at {at}: "
+                f"{name}: {elements} of {got.size} elements, the first at {at}: "
                 f"{got[at]} instead of {want[at]}"
             )
     return ""

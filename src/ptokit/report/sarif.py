@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
+from ptokit.machine.codes import CODES
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Iterable[Diagnostic], version: str) -> dict[str, Any]:
     """One run with all diagnostics; notes are related locations."""
+    found = list(found)
     results = [_result(each) for each in found]
-    rules = [{"id": code} for code in dict.fromkeys(r["ruleId"] for r in results)]
+    said = {each.code: each.message for each in reversed(found)}
+    rules = [_rule(code, said[code]) for code in dict.fromkeys(each.code for each in found)]
     driver = {"name": "ptokit", "version": version, "rules": rules}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(driver, results)]}
+
+
+def _rule(code: str, message: str) -> dict[str, Any]:
+    """A rule with what it is about; of those of single instructions the message says it."""
+    if code not in CODES:
+        return {"id": code, "shortDescription": {"text": message}}
+    meaning, way_out = CODES[code]
+    first, _, _ = meaning.partition(". ")
+    return {
+        "id": code,
+        "shortDescription": {"text": first.rstrip(".") + "."},
+        "fullDescription": {"text": meaning},
+        "help": {"text": way_out},
+    }
 
 
 def _run(driver: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -50,4 +68,5 @@ def _place(at: Location) -> dict[str, Any]:
         region["startColumn"] = at.col
         if at.end_col:
             region["endColumn"] = at.end_col
-    return {"artifactLocation": {"uri": at.file.replace("\\", "/")}, "region": region}
+    uri = quote(at.file.replace("\\", "/"), safe="/:")
+    return {"artifactLocation": {"uri": uri}, "region": region}
