@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 
 from ptokit.base.diagnostics import PtoError
+from ptokit.base.tiles import TileSpec
 from ptokit.engines import ENGINES
 from ptokit.engines.fast import FastInterpreter, Prepared
 from ptokit.engines.reference import ReferenceInterpreter
 from ptokit.frontend.session import running
 from ptokit.ir.core import Module
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.samples import Sample, samples
+from ptokit.isa.samples import Sample, parse, samples
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import TARGETS
 from ptokit.machine.machine import Machine
+from ptokit.machine.objects import TileObject
 from tests.support import contents, listen, run_sample, sample_function, sample_operands
 
 
@@ -98,3 +100,14 @@ def test_an_operation_of_a_program_is_the_call(insn: Insn) -> None:
         programs = [interpreted(sample, engine) for engine in ENGINES]
         if programs[0] is not None:
             assert programs == [called(sample, "fast")] * len(programs), str(sample)
+
+
+@pytest.mark.parametrize("kind", [FastInterpreter, ReferenceInterpreter])
+def test_a_tile_without_an_address_lies_at_the_head_of_its_own_storage(kind: Any) -> None:
+    machine = Machine(TARGETS["a2a3"])
+    spec = parse("Vec f32 4x16", machine.target)
+    assert isinstance(spec, TileSpec)
+    tile = TileObject(spec, 4, 16)
+    kind(Module([]), machine).give_storage(tile)
+    assert tile.storage is not None
+    assert (tile.address, tile.storage.nbytes) == (0, tile.spec.nbytes)

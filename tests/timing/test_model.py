@@ -203,6 +203,20 @@ def test_a_trace_has_arrows(tmp_path: Path) -> None:
     ends = {e["id"]: e for e in events if e["ph"] == "f"}
     assert starts.keys() == ends.keys()
     assert all(starts[each]["ts"] <= ends[each]["ts"] for each in starts)
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert set(threads.values()) == set(found.busy)
+    assert {e["tid"] for e in events if e["ph"] == "X"} <= threads.keys()
+
+
+def test_a_core_that_runs_several_blocks_is_as_busy_as_with_one() -> None:
+    """Shares are of the whole time, in which a core does the work of all its blocks."""
+    one = add_one_by_one.time(1, arrays(), target="a2a3", extra=False)
+    assert one.rows == 1
+    several = add_one_by_one.time(3 * one.cores, arrays(), target="a2a3", extra=False, check=False)
+    assert several.rows == 3
+    for pipe, share in several.busy.items():
+        assert 0 < share <= 1
+        assert share == pytest.approx(one.busy[pipe], rel=0.5)
 
 
 def test_options_that_make_no_single_run_are_refused() -> None:

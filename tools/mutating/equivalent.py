@@ -2,4 +2,8 @@
 
 from __future__ import annotations
 
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "machine/flags.py:Clock._adopt: time > self.get(agent, 0) -> time >= self.get(agent, 0)": (
+        "what is written again is the time that stands there"
+    ),
+}
