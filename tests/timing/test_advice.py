@@ -33,6 +33,7 @@ from ptokit.from_text import loads
 from ptokit.repair.omit import without_statements
 from ptokit.timing.advice import Advice
 from ptokit.timing.report import Timing
+from tests.native.support import needs_compiler, source
 
 ROWS = Tile[TileType.Vec, float32, 16, 64]
 LINES = Path(__file__).read_text().splitlines()
@@ -166,6 +167,34 @@ def test_order_is_left_out_only_where_nothing_needs_it() -> None:
         assert each.after.us < found.us
     # The flags of a kernel that needs them all stay.
     assert not of_kind(timed(doubles, array(64), array(64), buffers=1), "leave out")
+
+
+@kernel(mode="manual")
+def races(x, y):
+    """The store does not wait for the sum: what else it could do without, nobody can say."""
+    a = at(ROWS(), 0)
+    TLOAD(a, GlobalTensor(x)[0:16, :])
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
+    TADD(a, a, a)
+    TSTORE(GlobalTensor(y)[0:16, :], a)
+
+
+def test_of_a_program_that_is_wrong_no_order_is_left_out() -> None:
+    assert not of_kind(timed(races, array(16), array(16)), "leave out")
+
+
+@needs_compiler
+def test_of_cpp_no_order_is_left_out(tmp_path: Path) -> None:
+    program = source(
+        tmp_path,
+        'extern "C" __global__ AICORE void k(__gm__ float *x)\n{\n'
+        "GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>> g(x);\n"
+        "Tile<TileType::Vec, float, 16, 64> t;\nTASSIGN(t, 0);\nTLOAD(t, g);\n"
+        "set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\nwait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);\n"
+        "TADD(t, t, t);\n}\n",
+    )
+    assert not of_kind(program.k.time(1, (array(16),)), "leave out")
 
 
 def test_of_a_text_as_well() -> None:
