@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from ptokit.timing.model import Model
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import timing as bench  # noqa: E402
 from published import conv2d, flash_attention, gemm, topk  # noqa: E402
 
 
@@ -90,6 +92,64 @@ def test_predict_prints_one_line(words: str, least: float, most: float) -> None:
     assert found["us"] > found["roofline_us"]
     assert {"us", "busy", "roofline_us", "validated"} <= found.keys()
     assert all(0 < share <= 100 for share in found["busy"].values())
+
+
+# What is published of each kernel: microseconds, and how much of them its pipes work, in percent.
+PUBLISHED: list[tuple[str, str, dict[str, int], float, dict[str, float]]] = [
+    ("gemm", "a2a3", {"m": 3072, "k": 3072, "n": 3072}, 206.7,
+     {"M": 79.0, "MTE1": 62.0, "MTE2": 90.9, "FIX": 5.8}),
+    ("gemm", "a2a3", {"m": 6144, "k": 6144, "n": 6144}, 1506.0,
+     {"M": 86.7, "MTE1": 68.1, "MTE2": 95.2, "FIX": 3.1}),
+    ("conv2d", "a2a3", {"m": 6144, "k": 4608, "n": 6144}, 1097.9,
+     {"M": 90.8, "MTE1": 61.1, "MTE2": 80.4, "FIX": 2.1}),
+    ("flash_attention", "a2a3", {"s0": 128, "s1": 1024}, 19.2, {}),
+    ("flash_attention", "a2a3", {"s0": 128, "s1": 8192}, 68.8, {}),
+    ("topk", "a2a3", {"rows": 4800}, 324.1, {"V": 94.0, "MTE2": 12.0, "MTE3": 10.0}),
+    ("matmul_mxfp8", "a5", {"m": 6144, "k": 6144, "n": 6144}, 602.0,
+     {"M": 91.6, "MTE1": 57.3, "MTE2": 98.2, "FIX": 3.5}),
+    ("matmul_mxfp4", "a5", {"m": 2048, "k": 8192, "n": 8192}, 348.9, {}),
+]  # fmt: skip
+
+
+def test_the_model_is_as_far_off_as_the_guide_says() -> None:
+    """Every figure that was fitted, the goals they are to meet, and a roofline beside them."""
+    guide = (ROOT / "docs/guide/timing.md").read_text()
+    table = [line for line in guide.splitlines() if line.startswith("|") and " us |" in line]
+    points: list[float] = []
+    products: list[tuple[float, float]] = []
+    for kernel, target, size, us, busy in PUBLISHED:
+        found = bench.timed(kernel, target, None, **size)
+        off = 100 * (found.us / us - 1)
+        (line,) = [each for each in table if f"{us:g}" in each]
+        documented = [float(each) for each in re.findall(r"([+-]?\d+\.\d) %", line)]
+        assert min(abs(off - each) for each in documented) < 0.1, (kernel, size, off)
+        points += [abs(100 * found.busy[pipe] - share) for pipe, share in busy.items()]
+        assert found.validated
+        assert abs(off) < (10 if kernel == "flash_attention" else 5)
+        if "m" in size:
+            products.append((abs(off), 100 * abs(found.roofline_us / us - 1)))
+    assert np.median(points) <= 3
+    assert max(points) <= 8
+    ours, rooflines = np.mean(products, axis=0)
+    assert ours <= rooflines / 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "target", "size"),
+    [
+        ("gemm", "a5", {"m": 1000, "k": 500, "n": 300}),
+        ("conv2d", "a2a3", {"m": 700, "k": 300, "n": 500}),
+        ("flash_attention", "a2a3", {"s0": 300, "s1": 700, "head": 64}),
+        ("topk", "a2a3", {"rows": 50}),
+        ("matmul_mxfp8", "a5", {"m": 100, "k": 700, "n": 900}),
+        ("matmul_mxfp4", "a5", {"m": 100, "k": 700, "n": 900}),
+    ],
+)
+def test_kernels_of_any_size_are_predicted(kernel: str, target: str, size: dict[str, int]) -> None:
+    found = bench.timed(kernel, target, 8, **size)
+    assert found.roofline_us < found.us < 100
+    more = {name: 4 * n if name not in ("head",) else n for name, n in size.items()}
+    assert bench.timed(kernel, target, 8, **more).us > found.us
 
 
 @pytest.mark.parametrize("cluster", [False, True])

@@ -18,7 +18,7 @@ from ptokit.engines import micro_ops, sync_ops
 from ptokit.engines.fast import Code, FastInterpreter, Prepared, fast_step
 from ptokit.engines.steps import Step
 from ptokit.engines.values import Frame, View
-from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.dialects import arith, definition_of, func
 from ptokit.ir.flow import is_terminator
 from ptokit.ir.instructions import RETURNED, group_operands, run_time_operands
@@ -95,6 +95,8 @@ def _outlined(block: Block) -> Code:
             return Code(tuple(steps), tuple(op.operands))
         if sync_ops.is_static(op):
             continue
+        if micro_ops.handler_of(op) is not None:
+            raise NoOutline  # work below instructions is noted nowhere
         step = _instruction(op) if op.insn is not None else _other(op)
         if step is not None:
             steps.append(step)
@@ -153,11 +155,6 @@ def _tensor(view: Any, in_columns: bool) -> GlobalObject:
     if view.__class__ is not View:
         raise NoOutline
     return view.tensor(in_columns)
-
-
-def untimed(module: Module) -> Op | None:
-    """An operation whose work is not told to whoever listens: those below instructions."""
-    return next((op for op in module.walk() if micro_ops.handler_of(op) is not None), None)
 
 
 def _other(op: Op) -> Step | None:

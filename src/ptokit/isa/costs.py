@@ -237,6 +237,7 @@ ORDER = Cost("order of work")
 FIFO = Cost("FIFO between cores", ("bytes", "transfers"), _way)
 
 COMMUNICATION = Cost("between devices", ("bytes",))
+NO_WORK = Cost("no work")  # of what is said about memory, and not done
 GATHER = Cost("gather and scatter", ("elements", "row_repeats"))
 GENERATE = Cost("generated values", ("row_repeats",))
 QUANTISE = Cost("quantisation", _VECTOR)

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.diagnostics import (
     Diagnostic,
     InternalError,
-    NotSupported,
     ProgramError,
-    fail,
     unrepeated,
     usage_error,
     with_doubts,
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
-from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked, untimed
+from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked
 from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Outcome, Schedule, run
@@ -190,8 +188,6 @@ class Execution:
         if self._ready is None:
             self._ready = kernel.programs.judged(asked, self.arguments)
         recorder = Recorder(asked.target) if self._wanted.timing else None
-        if recorder is not None and self._module is not None:
-            _refuse_micro(self._module)
         outcome = self._repeated() or self._executed(recorder)
         seconds = time.perf_counter() - self._started
         return Executed(outcome, self._findings(outcome), seconds, recorder)
@@ -355,15 +351,3 @@ def _cores(target: Target, kinds: Collection[str], subblocks: int, block: int) -
         return [Core(target, "mix", block)]
     found = Cluster.of_all(target, subblocks, block).cores.values()
     return [core for core in found if core.kind in kinds]
-
-
-def _refuse_micro(module: Module) -> None:
-    found = untimed(module)
-    if found is not None:
-        raise fail(
-            "timing.class",
-            f"{found.name} works below instructions, of which no parameter file has numbers",
-            fix="time the kernel with the instruction that does the same",
-            site=found.location,
-            kind=NotSupported,
-        )

@@ -7,6 +7,7 @@ order the two pipes in between. Two tiles take turns, so that a load overlaps th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from ptokit.base.enums import AtomicType
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.costs import NO_WORK
 from ptokit.isa.effects import Flag, Signal, Wait
 from ptokit.isa.regions import View
 from ptokit.isa.services import Poison, Refused
@@ -198,7 +200,10 @@ def _forget(tile: TileObject, poison: Poison) -> None:
 
 
 # Behind the last store, which is why it is called after it.
-_FORGET = part_of(INSTRUCTIONS["TSTORE"], Pipe.MTE3, (thing("tile", kind="tile"),), _forget)
+_FORGET = replace(
+    part_of(INSTRUCTIONS["TSTORE"], Pipe.MTE3, (thing("tile", kind="tile"),), _forget),
+    cost=NO_WORK,
+)
 
 
 def same_place(a: GlobalObject, b: GlobalObject) -> bool:

@@ -94,6 +94,11 @@ class Params:
                 )
         return replace(self, changed={**self.changed, **changed}, _laws={})
 
+    def is_assumed(self, kind: str) -> bool:
+        """Whether no number of a class of operations comes from a figure."""
+        names = list(self.names(f"cost.{kind}."))
+        return bool(names) and all(self.numbers[name].assumed for name in names)
+
     def law(self, insn: Insn, kind: str) -> CostLaw:
         """How long operations of a class take; one that nobody has described is an error."""
         found = self._laws.get(kind)

@@ -19,6 +19,7 @@ from ptokit.timing.streams import PIPE_NAMES, Item, Streams
 
 _SHOWN = 8  # lines of a table
 _ADVISED = 20_000  # events of a launch that a summary has advice for
+_MOST_ASSUMED = 1 / 3  # of the work of a launch: with more of it a prediction is not validated
 
 
 class Wait(NamedTuple):
@@ -201,11 +202,28 @@ class Timing:
                     total += params.law(item.cost.insn, item.cost.kind).tail
         return self._us(total)
 
+    @cached_property
+    def assumed(self) -> dict[str, float]:
+        """Classes of operations without a figure behind them, with their share of all work."""
+        spent: dict[str, float] = {}
+        for core in self.outcome.cores:
+            for what, _, start, end, _ in core.nodes:
+                cost = self._item(what).cost
+                kind = "" if cost is None else cost.kind
+                spent[kind] = spent.get(kind, 0.0) + (end - start) * core.weight
+        total = sum(spent.values()) or 1.0
+        found = {k: n / total for k, n in spent.items() if n and self.params.is_assumed(k)}
+        return dict(sorted(found.items(), key=lambda each: -each[1]))
+
     @property
     def band(self) -> str:
         """How far off a prediction of this target was found to be."""
         if not self.params.band or self.params.changed:
             return "not validated"
+        if not self.validated:
+            share = 100 * sum(self.assumed.values())
+            kinds = "; ".join(self.assumed)
+            return f"not validated: numbers of {share:.0f} % of the work are assumed ({kinds})"
         median, most = self.params.band
         fitted = self.params.validated
         return (
@@ -214,7 +232,9 @@ class Timing:
 
     @property
     def validated(self) -> bool:
-        return bool(self.params.validated) and not self.params.changed
+        """Whether figures stand behind its numbers: as they are, and of what the launch does."""
+        is_as_fitted = bool(self.params.validated) and not self.params.changed
+        return is_as_fitted and sum(self.assumed.values()) <= _MOST_ASSUMED
 
     # ---- why ------------------------------------------------------------------------------------
 
@@ -366,6 +386,7 @@ class Timing:
             "busy": {pipe: round(share, 4) for pipe, share in self.busy.items()},
             "roofline_us": round(self.roofline_us, 3),
             "validated": self.validated,
+            "assumed": {kind: round(share, 4) for kind, share in self.assumed.items()},
             "band": self.band,
             "params": self.params.digest,
             "waits": [

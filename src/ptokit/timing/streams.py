@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.location import Location, Site
-from ptokit.isa.costs import moved_bytes
+from ptokit.isa.costs import COMMUNICATION, NO_WORK, moved_bytes
 from ptokit.isa.effects import Pipe
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -24,6 +25,7 @@ from ptokit.machine.flags import Latch, Semaphore
 from ptokit.machine.issue import Word
 from ptokit.machine.launch_sync import Door, Meeting
 from ptokit.machine.queues import Why
+from ptokit.machine.ranks import here
 from ptokit.machine.unit_flags import UnitFlag
 
 Place = Site | Location
@@ -130,6 +132,7 @@ class Recorder:
         self._shared: dict[Any, int] = {}  # of those that blocks share
         self._costs: dict[int, tuple[Cost, list[int]]] = {}
         self._meetings: dict[int, int] = {}
+        self._rank = here()  # the device, where there are others
 
     def streams(self) -> Streams:
         """All that was issued, by block."""
@@ -141,15 +144,17 @@ class Recorder:
     # ---- the listener ---------------------------------------------------------------------------
 
     def work(self, core: Core, call: Any, operands: Sequence[Any], site: Place) -> None:
-        if call.insn.binds:
+        if call.insn.binds or call.insn.cost is NO_WORK:
             return  # a name for a place: a device is told of it when the program is compiled
-        key = (id(call), _point(site))
+        is_far = self._rank is not None and self._is_far(call, operands)
+        key = (id(call), _point(site), is_far)
         number = self._known.get(key)
         stream = self._cores.get(core.number) or self._core(core)
         if number is None:
-            number = self._new_work(core, call, site, key)
+            _refuse_micro(call, site)
+            number = self._new_work(core, call, site, key, is_far)
         stream.items.append(number)
-        if call.global_patterns:
+        if call.global_patterns and not is_far:
             stream.regions.append(tuple([_region(operands[i]) for i, _ in call.global_patterns]))
 
     def give(self, core: Core, pipe: Pipe, semaphores: Sequence[Semaphore], site: Place) -> None:
@@ -302,15 +307,22 @@ class Recorder:
         self._items.append(item)
         return number
 
-    def _new_work(self, core: Core, call: Any, site: Place, key: Any) -> int:
+    def _is_far(self, call: Any, operands: Sequence[Any]) -> bool:
+        """Whether it reaches the memory of another device, through the link between them."""
+        assert self._rank is not None
+        found = [self._rank.ranks.locate(operands[i]) for i, _ in call.global_patterns]
+        return any(each is not None and each[1] != self._rank.number for each in found)
+
+    def _new_work(self, core: Core, call: Any, site: Place, key: Any, is_far: bool) -> int:
         self._kept.append(call)
         insn, ops = call.insn, call.ops
         written = {operand.name for operand in insn.operands if operand.writes}
-        through = bool(call.global_patterns)
+        through = bool(call.global_patterns) and not is_far
+        law = COMMUNICATION if is_far else insn.cost
         cost = Cost(
             insn,
-            insn.cost.of(ops, written),
-            insn.cost.measure(ops),
+            law.of(ops, written),
+            law.measure(ops),
             moved_bytes(ops) if through else 0.0,
             any(pattern.writes for _, pattern in call.global_patterns),
         )
@@ -330,6 +342,18 @@ class Recorder:
 
 _ENDS = ("source", "target")
 _WORDS = -(1 << 40)  # numbers of words in global memory, which blocks share
+
+
+def _refuse_micro(call: Any, site: Place) -> None:
+    """What works below instructions has no class of cost."""
+    if any("micro" in operand.kinds for operand in call.insn.operands):
+        raise fail(
+            "timing.class",
+            f"{call.insn.name} works below instructions, of which no parameter file has numbers",
+            fix="time the kernel with the instruction that does the same",
+            site=site,
+            kind=NotSupported,
+        )
 
 
 def _point(site: Place) -> Any:
