@@ -13,7 +13,7 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.from_text import Program, loads
 from tests.text.kernels import assert_fixpoint, ran, tile
 
-F32, I8 = tile("16x64xf32"), tile("16x64xi8")
+F32, I8, U8 = tile("16x64xf32"), tile("16x64xi8"), tile("16x64xui8")
 COLUMN = tile("16x1xf32", "blayout=col_major")
 BOX = "slayout=row_major, fractal=32"
 
@@ -36,11 +36,12 @@ def test_scratch_stands_among_the_results(target: str, where: str, engine: str) 
 
 
 def test_scratch_among_the_sources_is_still_read() -> None:
-    kind = "{quant_type = #pto<quant_type INT8_SYM>}"
-    types = f"%s: {F32}, %f: {COLUMN}, %t: {F32}, %d: {I8}"
+    """Behind an offset: without one, a third source is an offset, which INT8_SYM does not take."""
+    kind = "{quant_type = #pto<quant_type INT8_ASYM>}"
+    types = f"%s: {F32}, %f: {COLUMN}, %t: {F32}, %d: {U8}"
     lines = (
-        f"ins(%s, %f, %t : {F32}, {COLUMN}, {F32}) outs(%d : {I8})",
-        f"ins(%s, %f : {F32}, {COLUMN}) outs(%d, %t : {I8}, {F32})",
+        f"ins(%s, %f, %f, %t : {F32}, {COLUMN}, {COLUMN}, {F32}) outs(%d : {U8})",
+        f"ins(%s, %f, %f : {F32}, {COLUMN}, {COLUMN}) outs(%d, %t : {U8}, {F32})",
     )
     before, now = (
         loads(f"func.func @f({types}) {{\n pto.tquant {line} {kind}\n return\n}}") for line in lines

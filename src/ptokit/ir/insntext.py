@@ -278,10 +278,12 @@ def build(
         forms = [form.with_clauses(ins.clauses) for form in forms]
     if results:  # lines with results hide their temporaries, unless the page shows them
         forms = [*(f.without_scratch for f in forms if f.hides_scratch), *forms]
-    forms = list(dict.fromkeys((*forms, *(f.with_scratch_as_source for f in forms))))
+    before = [f.with_scratch_as_source for f in forms]
     form = (
         find_form(forms, ins.types, written, attrs)
+        or find_form(before, ins.types, written, attrs)
         or find_form(forms, ins.types, list(outs.types), attrs)
+        or find_form(before, ins.types, list(outs.types), attrs)
         or find_form([f.with_memory_as_operand for f in forms], ins.types, written, attrs)
         or find_form([f.as_before for f in forms], ins.types, written, attrs)
     )
