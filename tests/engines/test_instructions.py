@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ptokit.base.diagnostics import PtoError
+from ptokit.base.dtypes import f32
 from ptokit.base.tiles import TileSpec
 from ptokit.engines import ENGINES
 from ptokit.engines.fast import FastInterpreter, Prepared
@@ -102,12 +103,11 @@ def test_an_operation_of_a_program_is_the_call(insn: Insn) -> None:
             assert programs == [called(sample, "fast")] * len(programs), str(sample)
 
 
-@pytest.mark.parametrize("kind", [FastInterpreter, ReferenceInterpreter])
-def test_a_tile_without_an_address_lies_at_the_head_of_its_own_storage(kind: Any) -> None:
+def test_a_tile_without_an_address_lies_at_the_head_of_its_own_storage() -> None:
     machine = Machine(TARGETS["a2a3"])
-    spec = parse("Vec f32 4x16", machine.target)
+    spec = parse("Vec f32 4x16", f32, machine.target)
     assert isinstance(spec, TileSpec)
     tile = TileObject(spec, 4, 16)
-    kind(Module([]), machine).give_storage(tile)
+    ReferenceInterpreter(Module([]), machine).give_storage(tile)
     assert tile.storage is not None
     assert (tile.address, tile.storage.nbytes) == (0, tile.spec.nbytes)
