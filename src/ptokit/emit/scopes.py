@@ -115,11 +115,15 @@ class _Statement(Formatter):
             return str(value)
         written = self._op.attrs.get(word.name)
         said = written.value if isinstance(written, StringAttr) else word.default or ""
-        if format_spec.startswith("?"):
-            if written is None:
-                return ""
-            format_spec = format_spec[1:]
-        if "=" in format_spec:
-            pairs = dict(each.split("=", 1) for each in format_spec.split(";"))
-            return pairs.get(said, said).replace("$", self._bits)
-        return f"{format_spec}{said}"
+        if format_spec.startswith("?") and written is None:
+            return ""
+        return spelled_word(format_spec, said, self._bits)
+
+
+def spelled_word(format_spec: str, said: str, bits: str) -> str:
+    """What stands for a word in a statement, with lanes of so many bits."""
+    spec = format_spec.removeprefix("?")
+    if "=" in spec:
+        pairs = dict(each.split("=", 1) for each in spec.split(";"))
+        return pairs.get(said, said).replace("$", bits)
+    return f"{spec}{said}"

@@ -277,6 +277,20 @@ def writer_in_force() -> Writer:
     return getattr(machine, "micro", None) or Beside(machine)
 
 
+def opened() -> Recording:
+    """A scope that begins here; raises where there can be none."""
+    machine: Any = current()
+    site = user_site()
+    if isinstance(machine, Recording):
+        raise nested(site)
+    found = [*lacks_registers(Op(SCOPE.name, location=site.location), machine.target)]
+    if found:
+        raise ProgramError(found)
+    if machine.core.kind == "cube":
+        raise fail("micro-space", "a cube core has no vector registers", site=site)
+    return Recording(machine)
+
+
 @public
 class VecScope:
     """`with vecscope():` - vector code, on a device whose registers programs name."""
@@ -287,15 +301,7 @@ class VecScope:
         self._open: list[tuple[Recording, Any, Site]] = []
 
     def __enter__(self) -> None:
-        machine: Any = current()
-        if isinstance(machine, Recording):
-            raise nested(user_site())
-        site, scope = user_site(), Recording(machine)
-        found = [*lacks_registers(Op(SCOPE.name, location=site.location), machine.target)]
-        if found:
-            raise ProgramError(found)
-        if machine.core.kind == "cube":
-            raise fail("micro-space", "a cube core has no vector registers", site=site)
+        site, scope = user_site(), opened()
         inside = running(scope)
         inside.__enter__()
         self._open.append((scope, inside, site))

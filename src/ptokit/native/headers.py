@@ -21,6 +21,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Pipe
 from ptokit.isa.opcodes import OpCode, op_codes
 from ptokit.isa.spec import Attr, Insn, enumerations
+from ptokit.native import scopes
 
 _OWN = "ptokit.native"
 _GUARD = "#pragma once\n"
@@ -229,6 +230,20 @@ namespace ptokit {{
 """
 
 
+def _micro_header() -> str:
+    return f"""{_GUARD}#include "scopes.hpp"
+{scopes.header()}
+namespace pto {{
+template <typename T, typename N> MaskReg CreatePredicate(N& n)
+{{
+    if constexpr (sizeof(T) == 1) return plt_b8(n, POST_UPDATE);
+    else if constexpr (sizeof(T) == 2) return plt_b16(n, POST_UPDATE);
+    else return plt_b32(n, POST_UPDATE);
+}}
+}}
+"""
+
+
 def _own_name(insn: Insn) -> str:
     return insn.name.replace(".", "_")
 
@@ -269,6 +284,7 @@ def files() -> Mapping[str, str]:
     found["securec.h"] = folder.joinpath("securec.h").read_text("utf-8")
     found["ptokit/enums.hpp"] = _enums_header()
     found["ptokit/instructions.hpp"] = _instructions_header()
+    found["ptokit/micro.hpp"] = _micro_header()
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ConvSpec, GlobalSpec
@@ -136,6 +137,14 @@ class Recorder(InItsPlace):
     def execute(
         self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
     ) -> Any:
+        if "unit" in insn.services:
+            raise fail(
+                "lower.cpp",
+                "vector code of C++ has no text yet",
+                fix="write the scope in Python, `with vecscope():`, or as PTO text",
+                site=site,
+                kind=NotSupported,
+            )
         value = self.machine.execute(insn, operands, attrs, site)
         if insn.binds:
             return value

@@ -28,6 +28,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject
 from ptokit.native.headers import elements, enumeration_types, instructions
+from ptokit.native.scopes import Named, OnChip, Register
 
 TILE, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT = range(1, 12)
 GROUP, SESSION, TRIGGER, CONTEXT = range(12, 16)
@@ -351,6 +352,32 @@ _ARGUMENTS: dict[int, tuple[int, Callable[..., Any]]] = {
     FLAG: (1, bool),
     ENUM: (2, _choice),
     OBJECT: (len(fields(FixpipeParams)), _parameters),
+}
+
+
+def micro_operands(words: tuple[int, ...]) -> list[Any]:
+    """The operands of a micro-operation: their number, and each with its kind."""
+    found, at = list[Any](), 1
+    for _ in range(words[0]):
+        size, read = _OF_MICRO[words[at]]
+        found.append(read(*words[at + 1 : at + 1 + size]))
+        at += 1 + size
+    return found
+
+
+def _element(number: int) -> DType | None:
+    return elements()[number - 1] if number else None
+
+
+REGISTER, LOCAL, WORD = range(30, 33)
+_OF_MICRO: dict[int, tuple[int, Callable[..., Any]]] = {
+    REGISTER: (2, lambda number, kind: Register(number, _element(kind))),
+    LOCAL: (3, lambda loc, at, kind: OnChip(TileType(loc), at, _element(kind) or u8)),
+    WORD: (1, Named),
+    INTEGER: (1, int),
+    FLAG: (1, bool),
+    REAL: (1, real),
+    ENUM: (2, _choice),
 }
 
 

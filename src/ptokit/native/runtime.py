@@ -18,11 +18,12 @@ from ptokit.base.comm_enums import DmaEngine
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
-from ptokit.base.location import foreign_site
+from ptokit.base.location import foreign_site, user_site
 from ptokit.engines.verdicts import may_look
 from ptokit.frontend.asynchronous import BuildAsyncSession, check_scratch
 from ptokit.frontend.events import event_class
 from ptokit.frontend.pipes import mpipe_class, pipe_class
+from ptokit.frontend.scopes import misplaced, nested, opened
 from ptokit.frontend.session import current
 from ptokit.frontend.types import tile_class
 from ptokit.isa import INSTRUCTIONS
@@ -35,7 +36,8 @@ from ptokit.machine.sync import NO_OPERANDS
 from ptokit.native.headers import asks, instructions, operation_classes
 from ptokit.native.known import HEAD, WORD, Known, KnownRecords
 from ptokit.native.library import CARRY_OUT, Library
-from ptokit.native.records import Call, Memory, Reader, bits, is_elsewhere
+from ptokit.native.records import Call, Memory, Reader, bits, is_elsewhere, micro_operands
+from ptokit.native.scopes import VectorCode, functions
 
 STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
@@ -43,6 +45,8 @@ OP_BARRIER, ASSERTION, TRAP = -10, -11, -12
 MFIFO_NEW, FIFO_END, FIFO_CLOSE = -20, -21, -22
 SESSION_SDMA, SESSION_URMA, TRANSFER_FIELD, TRANSFER_WAIT, TRANSFER_TEST = range(-30, -35, -1)
 END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, _END_SIGNAL = range(6)
+SCOPE_BEGIN, SCOPE_END, MICRO, _MICRO_MOVE = range(-40, -44, -1)
+_OF_SCOPES = range(_MICRO_MOVE, SCOPE_BEGIN + 1)
 _OF_TRANSFERS = range(TRANSFER_TEST, SESSION_SDMA + 1)
 PLACE = 4  # words of a record before its own: the code, and three return addresses
 
@@ -57,6 +61,7 @@ class Runtime:
         self._reader = Reader(memory)
         self._known: dict[int, KnownRecords] = {}  # by core
         self._raised: dict[int, BaseException] = {}
+        self._scopes: dict[int, VectorCode] = {}  # by core
         self._waits = [asks(each) for each in instructions()]
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
         # Libraries with code for cores that the kernel has no part for.
@@ -165,6 +170,8 @@ class Runtime:
         foreign_site.set(site)
         if code < 0:
             return self._serve(code, words)
+        if core.number in self._scopes:
+            raise misplaced(instructions()[code].name, False, user_site())
         waits = self._waits[code]
         call = self._reader.call(code, words, core, waits)
         if is_elsewhere(call, core):
@@ -215,6 +222,25 @@ class Runtime:
         else:
             waits = what == END_WAIT
             pipe.order(is_producer=not consumes, waits=waits, site=foreign_site.get())
+
+    def _serve_scope(self, service: int, words: tuple[int, ...]) -> None:
+        """Vector code: a scope is recorded from its begin to its end."""
+        site, core = user_site(), current().core.number
+        if service == SCOPE_BEGIN:
+            if core in self._scopes:
+                raise nested(site)
+            self._scopes[core] = VectorCode(opened(), site)
+            return
+        scope = self._scopes.get(core)
+        if scope is None:
+            if service == MICRO:
+                raise misplaced(functions()[words[0]].name, True, site)
+        elif service == SCOPE_END:
+            self._scopes.pop(core).finish()
+        elif service == MICRO:
+            scope.call(words[0], micro_operands(words[1:]))
+        else:
+            scope.move(*words)
 
     def _serve_transfer(self, service: int, words: tuple[int, ...]) -> int:
         """Sessions with engines beside the core, and the events of what they were given."""
@@ -271,6 +297,8 @@ class Runtime:
             pipe = reader.fifos.pop(words[0])
             pipe.close(machine.core)
             machine.core.pipes.remove(pipe)
+        elif service in _OF_SCOPES:
+            self._serve_scope(service, words)
         elif service in _OF_TRANSFERS:
             machine.has_looked = True
             return self._serve_transfer(service, words)

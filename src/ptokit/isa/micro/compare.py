@@ -64,6 +64,7 @@ def vbr(s: Any, T: DType) -> Array:
     syntax="%a, %mask {} : T(a), T(mask) -> T(dst)",
     flow=Flow.BYTES,
     freedom=ZEROING,
+    called="{name}({all}, {position:POS_}, MODE_ZEROING)",
 )
 def vdup(a: Any, position: str, U: DType) -> Array:
     """Make all active lanes a number, or one lane of a register."""

@@ -112,7 +112,8 @@ def vgatherb() -> None:
     footprint=Footprint(writes=True, offset="offset", image=fp.stored),
     syntax="%src, %base[%offset], %mask {} : T(src), T(base), T(mask)[? -> T(next)?]",
     aliases="vsts_post",
-    cpp="{name}({src}, {base}, {offset}, {dist:=NORM_B$;NORM=NORM_B$}, {mask})",
+    cpp="{name}({src}, {base}, {offset}, {dist:=NORM_B$;NORM=NORM_B$;"
+    "1PT_B8=ONEPT_B8;1PT_B16=ONEPT_B16;1PT_B32=ONEPT_B32}, {mask})",
     freedom=(
         unspecified("1PT", "That the mask has no say is stated, and no recorded run shows it."),
         unspecified("NORM", "No recorded run tells a masked store from one of all lanes."),

@@ -28,7 +28,14 @@ def vdintlv(a: Array, b: Array) -> tuple[Array, Array]:
     return both[::2].copy(), both[1::2].copy()
 
 
-@micro("a:V mask:M -> dst:V", types=BITS, masking=Masking.SELECT, flow=Flow.BYTES, sets="SQZN")
+@micro(
+    "a:V mask:M -> dst:V",
+    types=BITS,
+    masking=Masking.SELECT,
+    flow=Flow.BYTES,
+    sets="SQZN",
+    called=CALL,
+)
 def vsqz(a: Array, mask: Array, hidden: dict[str, int]) -> Array:
     """Move the active lanes to the front, in their order; zeros follow.
 
@@ -41,7 +48,12 @@ def vsqz(a: Array, mask: Array, hidden: dict[str, int]) -> Array:
     return found
 
 
-@micro("a:V mask:M -> dst:V", types="i8 u8 i16 u16 i32 u32", masking=Masking.SELECT)
+@micro(
+    "a:V mask:M -> dst:V",
+    types="i8 u8 i16 u16 i32 u32",
+    masking=Masking.SELECT,
+    called=CALL,
+)
 def vusqz(mask: Array, T: DType) -> Array:
     """Count for each lane the active ones before it. The register itself is not looked at."""
     before = np.cumsum(mask) - mask

@@ -230,6 +230,7 @@ class Micro:
     syntax: str  # what stands behind the name, in the language of ir/format.py; "": it follows
     aliases: tuple[str, ...]  # names that are read, never printed
     cpp: str  # the statement of C++ (emit/scopes.py); "": there is none
+    called: str  # one that C++ is read by and never written as: it changes operands in place
     sets: frozenset[str]  # hidden registers that it leaves a value in
     uses: frozenset[str]  # and those that it reads
     signless: str  # how integers that say nothing of a sign are taken: i or u
@@ -303,6 +304,7 @@ def micro(
     is_generic: bool = False,
     example: Example | None = None,
     cpp: str = "",
+    called: str = "",
 ) -> Callable[[Callable[..., Any]], Micro]:
     """Define a micro-operation; the name of the function is its own unless one is given.
 
@@ -331,6 +333,7 @@ def micro(
             syntax=syntax or _syntax(operands, results, words),
             aliases=tuple(aliases.split()),
             cpp=cpp,
+            called=called,
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
             is_lanewise=is_lanewise,

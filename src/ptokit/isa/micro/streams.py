@@ -18,7 +18,7 @@ from ptokit.isa.micro.spec import Masking, Word, micro
 _REGISTER = Word("register", ("AR",))
 
 
-@micro("base:ub -> dst:align")
+@micro("base:ub -> dst:align", called="{name}({dst}, {base})")
 def vldas(base: Any, unit: Any) -> Any:
     """Start an unaligned load: what follows reads from the pointer on."""
     return unit.begin_load(base)
@@ -28,6 +28,7 @@ def vldas(base: Any, unit: Any) -> Any:
     "base:ub state:align step?:index -> dst:V state2:align next?:ub",
     syntax="%base, %state[?, %step?] {} : T(base), T(state)[?, T(step)?] -> "
     "T(dst), T(state2)[?, T(next)?]",
+    called="{name}({dst}, {state}, {base}, {step})",
 )
 def vldus(base: Any, state: Any, step: Any, unit: Any) -> Any:
     """Load the next register of an unaligned stream; the pointer moves by `step` elements."""
@@ -44,6 +45,7 @@ def init_align(unit: Any) -> Any:
 @micro(
     "state:align n:int src:V base:ub -> state2:align next?:ub",
     syntax="%state, %n, %src, %base {} : T(state), T(n), T(src), T(base) -> T(state2)[?, T(next)?]",
+    called="{name}({state}, {n}, {src}, {base})",
     freedom=unspecified(
         "bytes that fill no block",
         "They wait for the end of the stream here; recorded runs do not tell when they land.",
@@ -58,6 +60,7 @@ def vstus(state: Any, n: int, src: Any, base: Any, unit: Any) -> Any:
 @micro(
     "state:align base:ub n:int -> next?:ub",
     syntax="%state, %base, %n {} : T(state), T(base), T(n)[? -> T(next)?]",
+    called="{name}({state}, {base}, {n})",
 )
 def vstas(state: Any, base: Any, n: int, unit: Any) -> Any:
     """Store what is left of a stream that ends n elements behind the pointer."""
@@ -84,7 +87,7 @@ def vstur(state: Any, src: Any, base: Any, mode: str, unit: Any) -> Any:
     return found
 
 
-@micro("state:align base:ub", uses="AR")
+@micro("state:align base:ub", uses="AR", called="{name}({state}, {base})")
 def vstar(state: Any, base: Any, unit: Any) -> None:
     """Store what is left of a stream that ends AR bytes behind the pointer."""
     unit.flush(state, base, base.offset + unit.hidden("AR"))

@@ -2,7 +2,7 @@
 // bytes. They are recorded as those are, on the same pipes. What has no such form is refused by name
 // where a kernel that is compiled calls it.
 #pragma once
-#include "kernel.hpp"
+#include "micro.hpp"
 
 namespace ptokit {
 struct Bursts {
@@ -198,13 +198,11 @@ template <typename V, typename T> __attribute__((noinline)) void st_dev(V value,
 #define PTOKIT_REFUSED(NAME, WHY) \
     template <typename... A> __attribute__((noinline, error(#NAME ": " WHY))) int64_t NAME(const A&...);
 #define PTOKIT_RAW(NAME) PTOKIT_REFUSED(NAME, "this intrinsic is not simulated; write the instruction on tiles")
-#define PTOKIT_MICRO(NAME) PTOKIT_REFUSED(NAME, "vector registers are not simulated in C++ yet; write the instruction on tiles")
 PTOKIT_RAW(mad) PTOKIT_RAW(mad_mx) PTOKIT_RAW(load_cbuf_to_ca) PTOKIT_RAW(load_cbuf_to_cb) PTOKIT_RAW(load_cbuf_to_ca_mx) PTOKIT_RAW(load_cbuf_to_cb_mx)
 PTOKIT_RAW(copy_matrix_cc_to_cbuf) PTOKIT_RAW(copy_matrix_cc_to_ub) PTOKIT_RAW(copy_gm_to_ubuf_align_b8)
 PTOKIT_RAW(copy_ubuf_to_gm_align_b8) PTOKIT_RAW(set_quant_pre) PTOKIT_RAW(set_fpc)
 PTOKIT_RAW(copy_sram_to_neighbor_sram) PTOKIT_RAW(copy_neighbor_sram_to_sram) PTOKIT_RAW(get_neighbor_sram_addr)
-PTOKIT_MICRO(vlds) PTOKIT_MICRO(vsts) PTOKIT_MICRO(vdup) PTOKIT_MICRO(vldas) PTOKIT_MICRO(vldus) PTOKIT_MICRO(vstus) PTOKIT_MICRO(vstar) PTOKIT_MICRO(vstur)
-PTOKIT_MICRO(vcvt) PTOKIT_MICRO(vadd) PTOKIT_MICRO(vadds) PTOKIT_MICRO(vsub) PTOKIT_MICRO(vmul) PTOKIT_MICRO(vmuls) PTOKIT_MICRO(vdiv) PTOKIT_MICRO(vexp)
-PTOKIT_MICRO(vci) PTOKIT_MICRO(vsqz) PTOKIT_MICRO(mem_bar) PTOKIT_MICRO(__sync_workitems)
+PTOKIT_RAW(vlds) PTOKIT_RAW(vsts) PTOKIT_RAW(vdup) PTOKIT_RAW(vldas) PTOKIT_RAW(vldus) PTOKIT_RAW(vstus) PTOKIT_RAW(vstar) PTOKIT_RAW(vstur)
+PTOKIT_RAW(vcvt) PTOKIT_RAW(vadd) PTOKIT_RAW(vadds) PTOKIT_RAW(vsub) PTOKIT_RAW(vmul) PTOKIT_RAW(vmuls) PTOKIT_RAW(vdiv) PTOKIT_RAW(vexp)
+PTOKIT_RAW(vci) PTOKIT_RAW(vsqz) PTOKIT_RAW(__sync_workitems)
 #undef PTOKIT_RAW
-#undef PTOKIT_MICRO
