@@ -69,6 +69,7 @@ class Tape:
         self.kernels: dict[Kernel, int] = {}
         self.parts: list[Stretch | Body] = []
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
+        self.lacks: dict[str, str] = {}  # and why
         self.reason = ""  # why the run cannot be repeated
         self._begin = self._block = 0
         self._natives: dict[Any, list[Native] | None] = {}
@@ -162,7 +163,8 @@ class Tape:
             found = self._looked_up(note)
             for each in found:
                 self._library.write(each.kernel)
-        except Unsupported:
+        except Unsupported as error:
+            self.lacks[note.call.insn.name] = str(error)
             return None
         return found
 
