@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ptokit import *  # samples name what they are made of
+from ptokit import *  # noqa: F403 - samples name what they are made of
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.location import Location
 from ptokit.engines.compiled.replay import Tape
@@ -37,10 +37,11 @@ _OFTEN = """
     TCOLEXPAND TRSQRT TGEMV TROWMIN TCOLSUM TCOLMAX TROWEXPANDADD TCOLMIN TPRELU TROWPROD TTRANS
     TCOLEXPANDDIV TROWEXPANDMAX TCONCAT TCOLPROD TXORS TROWEXPAND TXOR TREM TMIN TROWEXPANDMIN
     TCOLEXPANDADD TTRI TCOLEXPANDSUB TAXPY TLRELU TRELU TIMG2COL TDEQUANT
+    TLOG TPARTADD TPARTMAX TPARTMIN SETVAL
 """
 _AS_BODIES = """
-    TMRGSORT TSORT32 TSEL TSELS TCMP TCMPS TROWARGMAX TROWARGMIN TCOLARGMAX TCOLARGMIN TLOG TREMS
-    THISTOGRAM TPARTADD TPARTMAX TPARTMIN TMATMUL_MX
+    TMRGSORT TSORT32 TSEL TSELS TCMP TCMPS TROWARGMAX TROWARGMIN TCOLARGMAX TCOLARGMIN TREMS
+    THISTOGRAM TMATMUL_MX
 """
 OFTEN = _OFTEN.split()  # those of almost all lines of public programs
 AS_BODIES = _AS_BODIES.split()  # as frequent as the last of them, and not compiled

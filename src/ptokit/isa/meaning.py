@@ -299,16 +299,16 @@ class Partial(Form):
     nothing: Callable[[DType], float] | None = None  # instead of 0, in the assembler's library
 
     def key(self, ops: Ops) -> Any:
-        return tuple(self._rest(ops).items())
+        return tuple(self.rest(ops).items())
 
-    def _rest(self, ops: Ops) -> dict[str, float]:
+    def rest(self, ops: Ops) -> dict[str, float]:
         """What each result is where no source is valid."""
         nothing = self.nothing if ops.target.tile_library else None
         return {name: nothing(ops[name].dtype) if nothing else 0 for name in self.sources}
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
         function = function_of(meaning.name, meaning.parameters, *exprs)
-        rest = self._rest(ops)
+        rest = self.rest(ops)
 
         def body(*operands: Array) -> None:
             tiles = dict(zip(meaning.operands, operands, strict=True))

@@ -7,6 +7,7 @@ from typing import Any
 from ptokit.base.convert import element, number
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import MOVES
 from ptokit.isa.rules import Told, located, must
 from ptokit.isa.scalars import element_of, signed
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, scalar, src
@@ -64,6 +65,7 @@ def GETVAL(src: Array, offset: int, ops: Ops) -> float:
         order=("dst", "offset", "val"),
     ),
     cpp=Cpp(method="SetValue"),
+    idiom=lambda o: MOVES,
 )
 def SETVAL(dst: Array, offset: int, val: float, ops: Ops) -> None:
     """Write one element in the scalar unit; all others keep their value.

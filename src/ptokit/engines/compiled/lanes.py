@@ -226,10 +226,15 @@ class Lanes:
                 raise Unsupported(f"{source.name} to {kind.name}")
             how = "sitofp" if source.min_value < 0 else "uitofp"
             return self.code.do(f"{how} {before} {value} to {after}")
+        if source.is_integer and kind in (dt.f16, dt.bf16) and rounding in _NEAREST:
+            wide = self.converted(value, source, F64, rounding, SaturationMode.OFF)  # exact
+            return self._between_floats(wide, F64, kind, saturation)
         if source.is_integer and kind is dt.f32 and rounding == RoundMode.CAST_ROUND:
             return self._rounded_away(value, source)
         if (source, kind, rounding) == (dt.f32, dt.bf16, RoundMode.CAST_ROUND):
             return self._upper_half(value, saturation)
+        if kind.is_integer and source is dt.bf16:  # computed as f32
+            return self.converted(value, dt.f32, kind, rounding, saturation)
         if kind.is_integer and source in (dt.f32, dt.f16, F64) and kind.bits <= 32:
             return self._to_integer(value, source, kind, rounding, saturation)
         raise Unsupported(f"{source.name} to {kind.name}, {rounding.name}, {saturation.name}")
@@ -377,6 +382,48 @@ class Lanes:
 
     # ---- functions ---------------------------------------------------------------------------
 
+    def logarithm(self, value: Value) -> Value:
+        """The natural logarithm of normal doubles: that of a number near 1, by its power of 2."""
+        code, real, whole = self.code, self.vector("double"), self.vector("i64")
+        tests, suffix = self.vector("i1"), f"v{self.count}f64"
+
+        def fused(a: Value, b: Value, c: Value) -> Value:
+            return code.call(real, f"llvm.fma.{suffix}", (real, a), (real, b), (real, c))
+
+        bits = code.do(f"bitcast {real} {value} to {whole}")
+        power = code.do(f"lshr {whole} {bits}, {self.integer(64, 52)}")
+        digits = code.do(f"and {whole} {bits}, {self.integer(64, (1 << 52) - 1)}")
+        digits = code.do(f"or {whole} {digits}, {self.integer(64, 1023 << 52)}")
+        near = code.do(f"bitcast {whole} {digits} to {real}")
+        is_large = code.do(f"fcmp ogt {real} {near}, {self.real(2**0.5)}")
+        half = code.do(f"fmul {real} {near}, {self.real(0.5)}")
+        near = code.do(f"select {tests} {is_large}, {real} {half}, {real} {near}")
+        more = code.do(f"zext {tests} {is_large} to {whole}")
+        power = code.do(f"add {whole} {power}, {more}")
+        power = code.do(f"sub {whole} {power}, {self.integer(64, 1023)}")
+        count = code.do(f"sitofp {whole} {power} to {real}")
+        # log m = 2 atanh s, s = (m - 1) / (m + 1), at most 0.172 in size.
+        less = code.do(f"fsub {real} {near}, {self.real(1.0)}")
+        ratio = code.do(f"fdiv {real} {less}, {code.do(f'fadd {real} {near}, {self.real(1.0)}')}")
+        square = code.do(f"fmul {real} {ratio}, {ratio}")
+        sum_ = self.real(2 / 23)
+        for odd in range(21, 1, -2):
+            sum_ = fused(sum_, square, self.real(2 / odd))
+        cube = code.do(f"fmul {real} {code.do(f'fmul {real} {sum_}, {square}')}, {ratio}")
+        low = fused(count, self.real(1.90821492927058770002e-10), cube)
+        rest = fused(ratio, self.real(2.0), low)
+        found = fused(count, self.real(0.693147180369123816490), rest)
+        for test, result in (
+            (f"fcmp oeq {real} {value}, {self.real(0.0)}", -np.inf),
+            (f"fcmp oeq {real} {value}, {self.real(np.inf)}", np.inf),
+            (f"fcmp ult {real} {value}, {self.real(0.0)}", np.nan),
+        ):
+            there = code.do(test)
+            found = code.do(
+                f"select {tests} {there}, {real} {self.real(float(result))}, {real} {found}"
+            )
+        return found
+
     def exponential(self, value: Value) -> Value:
         """e to the power of doubles: a power of two times a polynomial, to about 2 ** -50."""
         code, real, whole = self.code, self.vector("double"), self.vector("i64")
@@ -516,6 +563,12 @@ def _shifted(left: bool) -> Way:
     return way
 
 
+def _log(lanes: Lanes, kind: DType, value: Value) -> Value:
+    if kind is not F64:
+        raise Unsupported("log of what is no double")
+    return lanes.logarithm(value)
+
+
 def _exp(lanes: Lanes, kind: DType, value: Value) -> Value:
     if kind is not F64:
         raise Unsupported("exp of what is no double")
@@ -548,6 +601,7 @@ _ON_FLOATS: dict[str, Way] = {
     "trunc": _intrinsic("trunc"),
     "sqrt": _intrinsic("sqrt"),
     "exp": _exp,
+    "log": _log,
 }
 _ON_INTEGERS: dict[str, Way] = {
     "add": _plain("add"),

@@ -7,8 +7,9 @@ body would be handed. `Unsupported` says that the body itself has to run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from ptokit.engines.compiled import reductions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
+    Lines,
     column_of,
     lines_of,
     may_run,
@@ -27,9 +29,9 @@ from ptokit.engines.compiled.loops import (
     pointwise,
 )
 from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, room
-from ptokit.isa.expr import Arg, Expr, walk
+from ptokit.isa.expr import Arg, Const, Expr, walk
 from ptokit.isa.idioms import Elementwise, Idiom, Product
-from ptokit.isa.meaning import Each, Reduce
+from ptokit.isa.meaning import Each, Partial, Reduce
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
 
@@ -66,6 +68,8 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
             return _each(call, args, bound)
         if isinstance(form, Reduce) and not call.copies:
             return [reductions.native(call, dict(zip(insn.names, args, strict=True)))]
+        if isinstance(form, Partial):
+            return _partial(call, form)
         raise Unsupported(type(form).__name__)
     idiom = idiom_of(call)
     if isinstance(idiom, Elementwise):
@@ -145,11 +149,24 @@ def _elementwise(
         column_of(a, shape) if label in per_row else lines_of(a, shape, window if n else None)
         for n, (label, a) in enumerate(zip(labels, accesses, strict=True))
     ]
-    parts = pieces(lines)
+    tail = [(arg.name, arg.kind, args[index(arg.name)]) for arg in numbers]
+    return _loops(call, expr, labels, kinds, accesses, lines, tail)
+
+
+def _loops(
+    call: Call,
+    expr: Expr,
+    labels: Sequence[str],  # of the arrays, the result first
+    kinds: Sequence[DType],
+    accesses: Sequence[Access],
+    lines: Sequence[Lines],
+    numbers: Sequence[tuple[str, DType, int | float]] = (),
+) -> list[Native]:
+    parts, index = pieces(lines), call.insn.names.index
     if not may_run(accesses, lines, parts):
         raise Unsupported("a result that overlaps what is read")
-    listed = [(arg.name, arg.kind) for arg in numbers]
-    tail = [_bits(args[index(arg.name)], arg.kind) for arg in numbers]
+    listed = [(label, kind) for label, kind, _ in numbers]
+    tail = [_bits(value, kind) for _, kind, value in numbers]
     found: list[Native] = []
     for piece in parts:
         kernel = pointwise(expr, labels, kinds, piece, listed)
@@ -163,6 +180,50 @@ def _elementwise(
                 words.append(strides[-1])
         found.append(Native(kernel, (*words, *tail), tuple(places)))
     return found
+
+
+def _partial(call: Call, form: Partial) -> list[Native]:
+    """Parts of the result: where all sources have elements, where only one has, where none has."""
+    meaning, ops = call.insn.means, call.ops
+    assert meaning is not None
+    to, *others = meaning.outs
+    if others or call.global_patterns:
+        raise Unsupported("several results of parts")
+    (expr,) = meaning.expressions(ops)
+    own = call.handed[to]
+    sources = {name: call.handed[name] for name in meaning.parameters}
+    sizes = [own.shape, *(each.shape for each in sources.values())]
+    lines = {name: lines_of(each, each.shape) for name, each in (*sources.items(), (to, own))}
+    found: list[Native] = []
+    for down in _between(size[0] for size in sizes):
+        for across in _between(size[1] for size in sizes):
+            if down.start >= own.shape[0] or across.start >= own.shape[1]:
+                continue
+            here = [
+                name
+                for name, each in sources.items()
+                if down.start < each.shape[0] and across.start < each.shape[1]
+            ]
+            if len(here) < len(sources):
+                last = [name for name in form.sources[to] if name in here][-1:]
+                kind = ops[to].dtype
+                part = Arg(kind, last[0]) if last else Const(kind, form.rest(ops)[to])
+            else:
+                part = expr
+            names = [to, *(arg.name for arg in _arguments(part))]
+            kinds = [part.kind, *(arg.kind for arg in _arguments(part))]
+            cut = [Lines(lines[n].rows[down], lines[n].columns[across]) for n in names]
+            accesses = [own if n == to else sources[n] for n in names]
+            if any(a.dtype.itemsize != k.itemsize for a, k in zip(accesses, kinds, strict=True)):
+                raise Unsupported("elements of another size")
+            found += _loops(call, part, names, kinds, accesses, cut)
+    return found
+
+
+def _between(ends: Iterable[int]) -> list[slice]:
+    """The stretches between the ends of some others."""
+    places = sorted({0, *ends})
+    return [slice(*pair) for pair in pairwise(places)]
 
 
 def _bits(value: int | float, kind: DType) -> int:
