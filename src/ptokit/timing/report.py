@@ -222,7 +222,8 @@ class Timing:
             return "not validated"
         if not self.validated:
             share = 100 * sum(self.assumed.values())
-            kinds = "; ".join(self.assumed)
+            most = list(self.assumed)[:2]
+            kinds = "; ".join([*most, *(["others"] if len(self.assumed) > len(most) else [])])
             return f"not validated: numbers of {share:.0f} % of the work are assumed ({kinds})"
         median, most = self.params.band
         fitted = self.params.validated
