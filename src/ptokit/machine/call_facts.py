@@ -16,6 +16,7 @@ class Tile(NamedTuple):
     """A tile operand of a call: the bytes it touches, and how."""
 
     access: Any
+    place: Any  # the bytes themselves
     walk: Walk | None
     is_over: bool  # later work of its pipe need not wait for this use to end
 
@@ -52,12 +53,12 @@ class CallFacts:
         scratch = {o.name for o in insn.operands if o.role == "tmp"} if self.is_over else ()
         found: list[Tile] = []
         for access in accesses:
-            signature = access.signature
-            if not access.place:
+            place = access.place
+            if not place:
                 continue
-            where = access.memory.uid, signature, access.offset
+            where = access.memory.uid, access.signature, access.offset
             walk = walk_of(insn, where, access.shape, access.dtype.itemsize, results)
-            found.append(Tile(access, walk, access.operand in scratch))
+            found.append(Tile(access, place, walk, access.operand in scratch))
         # What is written in the way it is read need not be looked at twice.
         written = {(_bytes(t), t.walk) for t in found if t.access.writes}
         return tuple(t for t in found if t.access.writes or (_bytes(t), t.walk) not in written)

@@ -87,7 +87,8 @@ class Clocks:
                 everything.join(known)
                 last = known
         for agent in agents:
-            everything[agent] = self.count[agent]
+            if agent in self.count:
+                everything[agent] = self.count[agent]
         for agent in agents:
             self.known[agent] = Clock(everything, everything.base)
         return everything

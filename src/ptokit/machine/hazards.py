@@ -135,19 +135,24 @@ class HazardLog:
         found = self._tiles.get(call)
         if found is None:
             uses: list[Use] = []
-            for access, walk, is_over in facts.tiles:
-                region = self.region(access)
+            for access, place, walk, is_over in facts.tiles:
+                index, key = self._index(access.memory), access.signature
+                region = index.get(key) or index.add(key, place)
                 assert region is not None
                 uses.append(Use(access.operand, access.writes, region, walk, "", is_over))
             found = self._tiles[call] = tuple(uses)
         return found
 
+    def _index(self, memory: Any) -> RegionIndex:
+        found = self._known.get(memory.uid)
+        if found is None:
+            found = self._known[memory.uid] = RegionIndex(memory.name)
+        return found
+
     def region(self, access: Any) -> Region | None:
         """The bytes that an access touches; None where there are none."""
         memory = access.memory
-        index = self._known.get(memory.uid)
-        if index is None:
-            index = self._known[memory.uid] = RegionIndex(memory.name)
+        index = self._index(memory)
         history = self._history
         if history is not None and isinstance(memory, GmBuffer) and history.holds(access):
             index = history.windows

@@ -77,6 +77,7 @@ class Journal:
         self._notes = Notes()
         self._entries, self._addresses = self._notes.entries, self._notes.addresses
         self._codes: dict[Any, int] = {}  # of operations that are more than a signal or a wait
+        self._met = -1, 0  # the last meeting of pipes, and how many entries there were behind it
         self._given = 0  # tokens so far
         self._replay = Replay(self.log, skips=skips)
         self._is_reading = False
@@ -103,6 +104,7 @@ class Journal:
             if collects:
                 gc.enable()
         self._notes.clear()
+        self._met = -1, 0
         self._codes.clear()
         self._instructions.clear()
 
@@ -141,7 +143,10 @@ class Journal:
 
     def barrier_all(self, core: Core) -> None:
         """All work of a core is complete before all its later work."""
-        self._entries.append(core.number << SHIFT | MEET)
+        code, entries = core.number << SHIFT | MEET, self._entries
+        if (code, len(entries)) != self._met:  # twice in a row is once
+            entries.append(code)
+            self._met = code, len(entries)
 
     def gather(self, into: Token, token: Token) -> None:
         """Let a token prove what another one does, too."""
