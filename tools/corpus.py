@@ -62,6 +62,13 @@ _ELSEWHERE = {
 }
 # What is compiled with the assembler's own library of tile operations: by its command, or folder.
 _OWN_LIBRARY = re.compile(r"--pto-backend=vpto|/st/(?:\w+/)?testcase/")
+_SYNC = {
+    "--enable-bufid_sync": "bufid",
+    "--enable-canonical-sync": "canonical",
+    "--enable-graph-sync-solver": "graph-solver",
+    "--enable-inject-barrier-all-sync": "barrier-all",
+    "--enable-insert-sync": "insert",
+}
 _MODELS = re.compile("Deepseek|Qwen")  # in the path of what a model consists of
 _FOLDER = re.compile(r"(?:^|[a-z_/])(A[235])(?=/|$)|(?:^|/)(a[235])(?=/|$)")
 
@@ -75,7 +82,7 @@ class Facts:
     level: int = 0  # 0: either addresses or none
     parts_level: int = 0  # the same of each of several parts
     options: tuple[str, ...] = ()
-    sync: str | None = None  # who orders the pipes: "insert", or as the text says
+    sync: str | None = None  # how the pipes are ordered, where that is not left to the text
     about: str = "the language"  # what refuses it, where something has to
     has_own_library: bool = False  # of tile operations, which it is compiled with
 
@@ -134,7 +141,7 @@ def classified(text: str, path: str) -> Facts:
     levels = [re.findall(r"--pto-level[= ]level(\d)", line) or ["0"] for line in commands]
     level = re.findall(r"--pto-level[= ]level(\d)", command) or ["0"]
     # Files without a command are samples, which their runner has ordered.
-    is_ordered = not commands or re.search(r"--enable-\S*sync", command) is not None
+    sync = next((mode for flag, mode in _SYNC.items() if flag in command), None)
     code = _COMMENT.sub("", text)
     is_micro = _REGISTERS.search(code) is not None or any(
         micro_group(name) for name in set(_OPERATION.findall(code))
@@ -145,7 +152,7 @@ def classified(text: str, path: str) -> Facts:
         int(level[0]),
         int(level[0]) if all(each == level for each in levels) else 0,
         tuple(re.findall(r"--(?:enable|plan|disable)[\w-]*(?:=\w+)?", command)),
-        "insert" if is_ordered else None,
+        sync if commands else "insert",
         next((what for what, said in _ELSEWHERE.items() if said.search(text)), "the language"),
         _OWN_LIBRARY.search(command or path) is not None,
     )

@@ -93,6 +93,20 @@ def test_what_a_file_says_about_itself(
     assert (found.kind, found.target, found.level) == (kind, target, level)
 
 
+@pytest.mark.parametrize(
+    ("text", "sync"),
+    [
+        ("pto.tadd", "insert"),  # a sample
+        ("// RUN: ptoas %s", None),
+        ("// RUN: ptoas --enable-insert-sync %s", "insert"),
+        ("// RUN: ptoas --enable-canonical-sync --canonical-sync-event-id-max=4 %s", "canonical"),
+        ("// RUN: ptoas --pto-arch=a5 --enable-bufid_sync %s", "bufid"),
+    ],
+)
+def test_who_orders_the_pipes_of_a_file(corpus: Any, text: str, sync: str | None) -> None:
+    assert corpus.classified(text, "f.pto").sync == sync
+
+
 @pytest.mark.parametrize(("second", "level"), [("--pto-level=level3", 3), ("", 0)])
 def test_parts_have_the_level_of_all_commands(corpus: Any, second: str, level: int) -> None:
     text = f"// RUN: ptoas --pto-level=level3 a\n// RUN: ptoas {second} b"
