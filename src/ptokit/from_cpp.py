@@ -217,6 +217,10 @@ class CppSource:
         """All that a run depends on: data may decide what it does."""
         return (self.expression, *map(_contents, arguments.values()))
 
+    def state(self) -> None:
+        """Files that it includes may have changed."""
+        return None
+
     def fits(self, target: Target) -> None:
         if target.name != self.target.name:
             raise usage_error(

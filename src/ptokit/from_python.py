@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
@@ -111,6 +111,9 @@ class PythonSource:
         if isinstance(arguments, _Bound):
             arguments.key = found
         return found
+
+    def state(self) -> Hashable:
+        return self.outside.state()
 
     def fits(self, target: Target) -> None:
         """Rules of the target are asked about the program."""

@@ -347,6 +347,10 @@ class TextSource:
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return ()  # a text is not specialised by its arguments
 
+    def state(self) -> tuple[()]:
+        """Nothing: a text is all there is."""
+        return ()
+
     def fits(self, target: Target) -> None:
         """Rules of the target are asked about the program."""
 

@@ -39,7 +39,7 @@ def question(
             arrays.append(as_array(value))
             numbers.append(_kind(arrays[-1]))
         elif value is None or isinstance(value, int | float | str):
-            numbers.append((type(value), value))
+            numbers.append((type(value), repr(value)))  # zeros of both signs are two numbers
         else:
             return None
     return program, policy, blocks, tuple(numbers), _neighbours(arrays)

@@ -31,6 +31,7 @@ from ptokit.frontend.launch import Options, Outcome, Schedule, run
 from ptokit.frontend.session import current
 from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
+from ptokit.kernels.shortcuts import Shortcut
 from ptokit.kernels.source import Asked
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
@@ -109,6 +110,8 @@ class Execution:
         self._ready = ready
         self._named = [each for n, v in arguments.items() for each in leaves_of(n, v)]
         self._shared = shared_memory(self._named)  # with what it holds before the run
+        self.is_known = False  # whether the next launch like this one can only be a repetition
+        self.found: tuple[Diagnostic, ...] = ()
 
     def _chosen_path(self) -> str:
         paths, wanted, steps = self._kernel.source.paths, self._wanted, self._asked.steps
@@ -148,7 +151,7 @@ class Execution:
         if self._module is not None or self._ready is None:
             return self._module
         written = self._kernel.programs.written(self._asked.target, self.arguments)
-        return None if written.calls_out or _is_followed() else self._ready.module
+        return None if written.calls_out or is_followed() else self._ready.module
 
     @cached_property
     def _question(self) -> Any:
@@ -189,8 +192,8 @@ class Execution:
             self._ready = kernel.programs.judged(asked, self.arguments)
         recorder = Recorder(asked.target) if self._wanted.timing else None
         outcome = self._repeated() or self._executed(recorder)
-        seconds = time.perf_counter() - self._started
-        return Executed(outcome, self._findings(outcome), seconds, recorder)
+        self.found = self._findings(outcome)
+        return Executed(outcome, self.found, time.perf_counter() - self._started, recorder)
 
     @property
     def _arrays(self) -> list[Any]:
@@ -200,13 +203,26 @@ class Execution:
         """A launch that was noted, on these arrays."""
         if not self._is_repeatable or (self._wanted.check is True and self._known is None):
             return None
+        memory = self._kernel.programs.memory
+        outcome = memory.replays.play(self._question, self._arrays, self._threads)
+        if outcome is not None and not self._shared:
+            self.is_known = True
+        return outcome
+
+    @property
+    def shortcut(self) -> Shortcut:
+        """What the next launch like this one need not find out again."""
+        target, found = self._asked.target, self.found
+        return Shortcut(self._question, self._threads, target, self.mode, self.path, found)
+
+    @cached_property
+    def _threads(self) -> int:
         memory, program = self._kernel.programs.memory, self._program
         # Blocks that a check has not objected to may run side by side; of others than devices,
         # there is none.
         is_proved = memory.verdict(self._question) == () and self._asked.target.is_device
         is_apart = is_proved and program is not None and not blocks_meet(program)
-        threads = self._wanted.jobs if is_apart else 1
-        return memory.replays.play(self._question, self._arrays, threads)
+        return self._wanted.jobs if is_apart else 1
 
     def _executed(self, recorder: Recorder | None) -> Outcome:
         """Run instruction by instruction, and note what may be repeated."""
@@ -324,7 +340,7 @@ class Execution:
         return (*found, *asked.policy.judge(filter(None, shared)))
 
 
-def _is_followed() -> bool:
+def is_followed() -> bool:
     """Whether somebody follows Python line by line, as debuggers do."""
     hooks = getattr(sys, "monitoring", None)
     has_tool = hooks is not None and hooks.get_tool(hooks.DEBUGGER_ID) is not None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import signature
 from math import inf
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, usage_error
 from ptokit.base.entry import public
@@ -19,8 +22,9 @@ from ptokit.frontend.launch import Schedule, progress
 from ptokit.ir.printer import print_module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
-from ptokit.kernels.execution import Execution, Wanted
+from ptokit.kernels.execution import Execution, Wanted, is_followed
 from ptokit.kernels.run import Run
+from ptokit.kernels.shortcuts import Shortcut, key_of
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import Exploration, Explorer, witnesses
 from ptokit.machine.faults import OutOfBounds
@@ -119,7 +123,14 @@ class Launch:
         lowering: Mapping[str, Any],
         wanted: Wanted,
     ) -> Run:
-        kernel, asked = self.kernel, self.kernel.programs.asked(**lowering)
+        kernel, memory = self.kernel, self.kernel.programs.memory
+        key = self._key(args, consts, lowering, wanted)
+        known = memory.shortcuts.get(key)
+        if known is not None:
+            run = self._again(known, args, {**lowering, **consts})
+            if run is not None:
+                return run
+        asked = kernel.programs.asked(**lowering)
         execution = Execution(kernel, self.blocks, asked, wanted, args, consts)
         mode = execution.mode
         if wanted.timing and execution.programs.keeper is not None:
@@ -129,6 +140,8 @@ class Launch:
             on = {**lowering, "target": asked.target, "defines": None, "place": None, "sync": None}
             return replace(heard._run(args, {}, on, replace(wanted, path="")), mode=mode)
         done = execution.run()
+        if key is not None and execution.is_known:
+            memory.shortcuts.keep(key, execution.shortcut)
         for each in done.found:
             tell(each)
         outcome, shown = done.outcome, {**lowering, **consts}
@@ -145,6 +158,47 @@ class Launch:
             outcome.chosen,
             None if done.recorder is None else self._timed(done.recorder, args, shown),
             lambda run: self._reported(run, args, shown),
+        )
+
+    def _key(
+        self,
+        args: tuple[Any, ...],
+        consts: Mapping[str, Any],
+        lowering: Mapping[str, Any],
+        wanted: Wanted,
+    ) -> Hashable | None:
+        """What tells this launch from others of the kernel; None: that takes a closer look."""
+        if wanted.events or wanted.budget is not None or wanted.timing or is_followed():
+            return None
+        state = self.kernel.source.state()
+        if state is None:
+            return None
+        how = (self.blocks, wanted.path, repr(wanted.check), wanted.jobs, wanted.engine, state)
+        return key_of(args, consts, lowering, wanted.schedule, how)
+
+    def _again(
+        self, known: Shortcut, args: tuple[Any, ...], shown: Mapping[str, Any]
+    ) -> Run | None:
+        """Repeat a launch that is known; None where it has to be run."""
+        started, kernel = time.perf_counter(), self.kernel
+        arrays = [value for value in args if value.__class__ is np.ndarray]
+        outcome = kernel.programs.memory.replays.play(known.question, arrays, known.threads)
+        if outcome is None:
+            return None
+        seconds = time.perf_counter() - started
+        for each in known.found:
+            tell(each)
+        return Run(
+            kernel.name,
+            known.target,
+            known.mode,
+            known.path,
+            self.blocks,
+            seconds,
+            outcome.machine,
+            warnings=known.found,
+            chosen=outcome.chosen,
+            _page=lambda run: self._reported(run, args, shown),
         )
 
     def _with_slack(

@@ -11,6 +11,7 @@ from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
 from ptokit.engines.compiled.replay import Replays
 from ptokit.ir.core import Module
+from ptokit.kernels.shortcuts import Shortcuts
 from ptokit.machine.arena import Arena
 
 _MOST_VERDICTS = 256
@@ -21,6 +22,7 @@ class LaunchMemory:
     """Verdicts, prepared programs and memories that are used again."""
 
     replays: Replays = field(default_factory=Replays)  # launches that are repeated as they were
+    shortcuts: Shortcuts = field(default_factory=Shortcuts)  # to those
     # What checked launches were found to lack, by all that it depends on.
     _verdicts: dict[Hashable, tuple[Diagnostic, ...]] = field(
         default_factory=dict[Hashable, tuple[Diagnostic, ...]]
@@ -50,6 +52,7 @@ class LaunchMemory:
     def forget_verdicts(self) -> None:
         """Let the next launches be checked again."""
         self._verdicts.clear()
+        self.shortcuts.clear()
 
     def arenas(self, program: Any) -> list[Arena]:
         """What launches of a program have left; only the program that ran last keeps it."""

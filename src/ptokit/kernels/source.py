@@ -64,6 +64,10 @@ class Source(Protocol):
         """All that the IR depends on, beside the target."""
         ...
 
+    def state(self) -> Hashable | None:
+        """What it finds outside, as it is now; None: that cannot be said."""
+        ...
+
     def fits(self, target: Target) -> None:
         """Refuse a target that it cannot run on, whatever its program is."""
         ...
