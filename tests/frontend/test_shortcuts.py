@@ -79,7 +79,7 @@ OTHERS: dict[str, Callable[[Kernel], Any]] = {
     "type of a number": lambda k: launch(k, 2),
     "sign of zero": lambda k: [launch(k, 0.0), launch(k, 0.0), launch(k, 0.0), launch(k, -0.0)],
     "constant": lambda k: launch(k, term=1.5),
-    "type of a constant": lambda k: [launch(k, term=1.0) for _ in range(3)] + [launch(k, term=1)],
+    "type of a constant": lambda k: [launch(k, term=t) for t in (1, 1, 1, True)],
     "target": lambda k: launch(k, target="a5"),
     "path": lambda k: launch(k, path="lowered"),
     "engine": lambda k: launch(k, engine="stepwise"),
@@ -106,6 +106,14 @@ def test_whatever_differs_is_looked_at(what: str, walked: list[Execution]) -> No
     with suppress(PtoError):  # some cannot be launched
         OTHERS[what](known)
     assert len(walked) >= 1 + (what in ("sign of zero", "type of a constant")) * 2
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_zeros_of_both_signs_are_two_numbers(path: str) -> None:
+    fresh = Kernel(scaled.source)
+    for zero in (0.0, 0.0, 0.0, -0.0, -0.0, -0.0, 0.0):
+        found = launch(fresh, zero, term=-0.0, path=path)
+        assert (np.signbit(found) == np.signbit(zero)).all()
 
 
 def test_read_only_results_are_refused_each_time(walked: list[Execution]) -> None:
