@@ -21,6 +21,23 @@ RUNS = [
     for target in case.targets
     for path in case.paths
 ]
+MANY = 12  # cases of an example, of which each then takes one of its paths
+
+
+def one_target_each() -> list[Any]:
+    """Every case on its first target and both paths; of very many cases each on one, in turn."""
+    found: list[Any] = []
+    for name in NAMES:
+        cases = importlib.import_module(name).CASES
+        for n, case in enumerate(cases):
+            # Not every other one: what differs between neighbours is to meet both paths.
+            turn = n.bit_count() % len(case.paths)
+            paths = case.paths if len(cases) <= MANY else case.paths[turn : turn + 1]
+            on, words = case.targets[0], case.name.replace(" ", "_")
+            found += [
+                pytest.param(case, on, path, id=f"{name}-{words}-{on}-{path}") for path in paths
+            ]
+    return found
 
 
 @pytest.mark.parametrize(("case", "target", "path"), RUNS)

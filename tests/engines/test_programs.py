@@ -15,7 +15,10 @@ from ptokit.frontend.session import current
 from ptokit.ir.core import Module
 from tests.passes.programs import random_program, rotation
 from tests.passes.test_auto_mode import arguments, synchronised
-from tests.test_examples import NAMES
+from tests.test_examples import one_target_each
+
+# Of a first launch the third engine, which never repeats one, is the fast one.
+BOTH = ("fast", "reference")
 
 
 def run(module: Module, on: str, mode: str, engine: str, seed: int | None) -> Any:
@@ -50,7 +53,7 @@ def check(module: Module, on: str, seed: int) -> None:
     for program, mode in ((module, "auto"), (placed, "manual")):
         if program is not None:
             for order in (None, seed):
-                runs = [run(program, on, mode, engine, order) for engine in ENGINES]
+                runs = [run(program, on, mode, engine, order) for engine in BOTH]
                 assert runs[0] == runs[1], f"seed {seed}, {mode}, order {order}"
 
 
@@ -66,20 +69,11 @@ def test_rotations_leave_the_same_bytes() -> None:
         check(rotation(3, 4, seed, "a5"), "a5", seed)
 
 
-EXAMPLES = [
-    pytest.param(case, on, path, id=f"{name}-{case.name.replace(' ', '_')}-{on}-{path}")
-    for name in NAMES
-    for case in importlib.import_module(name).CASES
-    for on in case.targets[:1]
-    for path in case.paths
-]
-
-
-@pytest.mark.parametrize(("case", "on", "path"), EXAMPLES)
+@pytest.mark.parametrize(("case", "on", "path"), one_target_each())
 def test_examples_leave_the_same_bytes(case: Any, on: str, path: str) -> None:
     left: list[Any] = []
-    for engine in ENGINES:
-        args = list(case.inputs(np.random.default_rng(7)))
+    for engine in BOTH:
+        args = list(case.inputs(np.random.default_rng(1)))  # as tests of later launches have them
         more = {"target": on, "path": path, "engine": engine, "check": False}
         case.kernel[case.blocks](*args, **more, **case.consts)
         left.append([np.asarray(a).tobytes() for a in args])
@@ -101,7 +95,7 @@ def test_a_read_of_what_nothing_wrote_is_the_same_complaint() -> None:
         assert function.body is not None
         loads = [op for op in function.body.ops if op.insn is not None]
         function.body.ops.remove(loads[0])  # which made the first tile defined
-        said = [complaint(module, engine) for engine in ENGINES]
+        said = [complaint(module, engine) for engine in BOTH]
         assert said[0] == said[1], f"seed {seed}"
         found += said[0] != []
     assert found >= 5

@@ -27,7 +27,7 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, usage_error
 from ptokit.base.entry import public
 from ptokit.base.layout import Array
-from ptokit.folders.host_code import HostCode, Launch, read_host_code
+from ptokit.folders.host_code import HostCode, HostLaunch, read_host_code
 from ptokit.folders.runs import Outcome, Outcomes, Status, failed, run_each
 from ptokit.from_text import Program, load
 from ptokit.ir.core import Value
@@ -159,7 +159,11 @@ def _kernel(program: Program, name: str) -> Kernel:
 
 
 def _launched(
-    case: Golden, made: Outcome, host: HostCode, launches: list[tuple[Launch, Kernel]], place: Path
+    case: Golden,
+    made: Outcome,
+    host: HostCode,
+    launches: list[tuple[HostLaunch, Kernel]],
+    place: Path,
 ) -> Outcome:
     reason = _script(case, FILES[3], place)
     if reason:
@@ -215,7 +219,7 @@ def _compared(case: Golden, buffers: Mapping[str, tuple[Array, int]], place: Pat
 def _run(
     case: Golden,
     host: HostCode,
-    launches: list[tuple[Launch, Kernel]],
+    launches: list[tuple[HostLaunch, Kernel]],
     place: Path,
     slack: int,
     allow: tuple[str, ...],

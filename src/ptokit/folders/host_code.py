@@ -41,7 +41,7 @@ _SIZES = {"float": 4, "half": 2, "double": 8, "char": 1, "int": 4, "bfloat16_t":
 
 
 @dataclass(frozen=True)
-class Launch:
+class HostLaunch:
     """A launch: the kernel, how many blocks there are, and the expressions of its arguments."""
 
     kernel: str
@@ -54,7 +54,7 @@ class Launch:
 class HostCode:
     """The host's side of a case."""
 
-    launches: tuple[Launch, ...]
+    launches: tuple[HostLaunch, ...]
     files: Mapping[str, str]  # of buffers, by their names
     listed: tuple[str, ...]  # every file that is named, in order
     constants: Mapping[str, str]
@@ -109,7 +109,7 @@ def read_host_code(main: str, launch: str) -> HostCode:
     )
 
 
-def _launches(main: str, launch: str) -> Iterator[Launch]:
+def _launches(main: str, launch: str) -> Iterator[HostLaunch]:
     for call in _LAUNCH.finditer(main):
         given = [_plain(part) for part in _split(call[2])]
         found = re.search(_LAUNCHER.format(name=call[1]), launch, re.DOTALL)
@@ -122,7 +122,7 @@ def _launches(main: str, launch: str) -> Iterator[Launch]:
         known = dict(zip(names, given, strict=False))
         grid = found[4].strip()
         local = {c[1]: c[2] for c in _CONSTANT.finditer(found[2]) if c[2]}
-        yield Launch(
+        yield HostLaunch(
             kernel=found[3],
             grid=local.get(grid, grid),
             arguments=tuple(known.get(name, name) for name in map(_last, _split(found[5]))),

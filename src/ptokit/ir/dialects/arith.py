@@ -108,23 +108,20 @@ CONSTANT = define(
     properties="value",
     arithmetic=arithmetic.CONSTANT,
 )
-CMPI = define(
-    "arith.cmpi",
-    "lhs:T rhs:T -> result:i1",
-    read=_read_compare,
-    write=_write_compare,
-    pure=True,
-    properties="predicate",
-    arithmetic=arithmetic.COMPARE_INTEGERS,
-)
-CMPF = define(
-    "arith.cmpf",
-    "lhs:T rhs:T -> result:i1",
-    read=_read_compare,
-    write=_write_compare,
-    pure=True,
-    properties="predicate",
-    arithmetic=arithmetic.COMPARE_FLOATS,
+CMPI, CMPF = (
+    define(
+        f"arith.{name}",
+        "lhs:T rhs:T -> result:i1",
+        read=_read_compare,
+        write=_write_compare,
+        pure=True,
+        properties="predicate",
+        arithmetic=record,
+    )
+    for name, record in (
+        ("cmpi", arithmetic.COMPARE_INTEGERS),
+        ("cmpf", arithmetic.COMPARE_FLOATS),
+    )
 )
 SELECT = define(
     "arith.select",
