@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from language_page import page as language_page
 
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.frontend.instruction import namespace, own_enumerations
-from ptokit.frontend.micro_operations import operations
+from ptokit.frontend.logical_operations import logical_operations
+from ptokit.frontend.micro_operations import MicroOperation, operations
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.micro import MICRO
 from ptokit.isa.spec import NUMBERS, Insn, Operand
@@ -110,8 +112,9 @@ def stubs(space: str, what: str) -> str:
     return f"{HEADER.format(what=what, imports=imports)}\n{body}\n__all__ = [\n{names}\n]\n"
 
 
-def micro_stubs() -> str:
-    """The stub file of the micro-operations: what each takes, and its documentation."""
+def micro_stubs(found: Mapping[str, MicroOperation]) -> str:
+    """The stub file of micro-operations: what each takes, and its documentation."""
+    kind = type(next(iter(found.values())))
     lines = [
         "# The micro-operations as editors see them: names, operands, documentation.",
         "# Generated from the table by tools/gen.py; do not edit.",
@@ -119,20 +122,22 @@ def micro_stubs() -> str:
         "",
         "from typing import Any",
         "",
-        "from ptokit.frontend.micro_operations import MicroOperation",
+        f"from {kind.__module__} import {kind.__name__}",
         "",
     ]
-    found = dict(operations(MICRO))
     for name, each in found.items():
         record = each.record
         may = False  # behind one that may be left out, all may be: by their names
         args: list[str] = []
-        for slot in record.operands:
+        for slot in each.in_order:
             may = may or slot.is_optional
             args.append(f"{slot.name}: Any{' = ...' * may}")
         if record.words:
-            args += ["*words: str", *(f"{word.name}: str = ..." for word in record.words)]
-        lines += [f"class _{name}(MicroOperation):"]
+            args += [
+                "*words: str",
+                *(f"{w.name}: {'int' if w.is_number else 'str'} = ..." for w in record.words),
+            ]
+        lines += [f"class _{name}({kind.__name__}):"]
         lines += [f"    def __call__({', '.join(['self', *args])}) -> Any: ..."]
         lines += ["", f"{name}: _{name}", f'"""{record.doc}"""', ""]
     names = "\n".join(f'    "{name}",' for name in found)
@@ -198,7 +203,8 @@ def generated() -> dict[Path, str]:
     files = {
         api / "api.pyi": formatted(stubs("", "")),
         api / "comm_api.pyi": formatted(stubs("comm", " (between devices)")),
-        api / "micro_api.pyi": formatted(micro_stubs()),
+        api / "micro_api.pyi": formatted(micro_stubs(dict(operations(MICRO)))),
+        api / "vmi_api.pyi": formatted(micro_stubs(dict(logical_operations(MICRO)))),
         api / "conv_parameters.pyi": formatted(conv_stubs()),
         ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
         ROOT / "docs/errors.md": errors_page(),

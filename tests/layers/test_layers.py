@@ -24,7 +24,7 @@ LAYERS = [
     ["repair", "timing"],
     ["frontend", "passes", "engines", "emit"],
     ["report", "native"],
-    ["kernels", "comm", "micro"],
+    ["kernels", "comm", "micro", "vmi"],
     ["from_python", "from_text"],
     ["from_cpp"],
     ["folders", "testing", "values"],

@@ -208,9 +208,10 @@ def test_slack_lets_a_kernel_leave_its_arrays_with_a_warning(path: str) -> None:
     assert not launch(plain, path, ramp(64), out, 1, slack=256).warnings
 
 
-def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_programs_of_the_guide_run(tmp_path: Path, number: int) -> None:
     page = (Path(__file__).parents[2] / "docs/guide/micro.md").read_text("utf-8")
-    code = page.partition("```python\n")[2].partition("```")[0]
+    code = page.split("```python\n")[1 + number].partition("```")[0]
     file = tmp_path / "guide.py"
     file.write_text(code)
     runpy.run_path(str(file))

@@ -123,7 +123,7 @@ def _level(folder: Path) -> str:
     groups = {micro_group(f"pto.{name}") for name in names}
     is_of = {
         "tiles": True,
-        "vpto": not names.isdisjoint(MICRO),
+        "vpto": "the vector unit" in groups or not names.isdisjoint(MICRO),
         "vmi": "the virtual vector instructions" in groups,
         "simt": "threads" in groups,
     }

@@ -22,11 +22,12 @@ from ptokit.frontend.arguments import unknown_names
 from ptokit.frontend.drafts import Draft, OnChipPointer, Writer
 from ptokit.frontend.instruction import kind_of
 from ptokit.frontend.scopes import writer_in_force
-from ptokit.ir.attributes import Attribute, BoolAttr, StringAttr
+from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr, StringAttr, UnitAttr
 from ptokit.ir.core import Value
 from ptokit.ir.micro_calls import SPACES, element_of
 from ptokit.ir.types import (
     F32,
+    I64,
     INDEX,
     MaskType,
     OpaqueType,
@@ -69,7 +70,7 @@ class MicroOperation:
             site = user_site()
             writer = writer_in_force()
             given, words = self._arranged(args, named)
-            return writer.write(self._draft(writer, given, words), site)
+            return writer.write(self.draft(writer, given, words), site)
         except PtoError as error:
             hide_frames(error)
             raise
@@ -81,10 +82,10 @@ class MicroOperation:
 
     def _arranged(
         self, args: tuple[Any, ...], named: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, str]]:
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Operands and words by their names."""
         record = self.record
-        words: dict[str, str] = {}
+        words: dict[str, Any] = {}
         values: list[Any] = []
         for arg in args:
             if isinstance(arg, str):
@@ -96,7 +97,7 @@ class MicroOperation:
             if word.name in rest:
                 said = rest.pop(word.name)
                 words[word.name] = str(said).lower() if isinstance(said, bool) else said
-        slots = record.operands
+        slots = self.in_order
         if len(values) > len(slots) or not set(rest) <= {s.name for s in slots[len(values) :]}:
             raise self._mismatch(rest)
         given = {slot.name: value for slot, value in zip(slots, values, strict=False)} | rest
@@ -105,6 +106,11 @@ class MicroOperation:
         if lacks:
             raise self._mismatch(rest, lacks)
         return {name: value for name, value in given.items() if value is not None}, words
+
+    @property
+    def in_order(self) -> Sequence[Slot]:
+        """The operands, those that are given in order first."""
+        return self.record.operands
 
     def _word_for(self, said: str, taken: Mapping[str, str]) -> str:
         free = [word for word in self.record.words if word.name not in taken]
@@ -121,14 +127,14 @@ class MicroOperation:
 
     @property
     def _signature(self) -> str:
-        operands = [f"{s.name}{' = ...' * s.is_optional}" for s in self.record.operands]
+        operands = [f"{s.name}{' = ...' * s.is_optional}" for s in self.in_order]
         words = [
             f"{w.name}{'' if w.default is None else f' = {w.default!r}'}" for w in self.record.words
         ]
         return f"{self.__name__}({', '.join(operands + words)})"
 
     def _mismatch(self, rest: Mapping[str, Any], lacks: Sequence[str] = ()) -> PtoError:
-        names = [*(s.name for s in self.record.operands), *(w.name for w in self.record.words)]
+        names = [*(s.name for s in self.in_order), *(w.name for w in self.record.words)]
         if set(rest) - set(names):
             return unknown_names(self.__name__, dict(rest), names, self._signature)
         return fail(
@@ -140,7 +146,8 @@ class MicroOperation:
 
     # ---- types ---------------------------------------------------------------------------------
 
-    def _draft(self, writer: Writer, given: Mapping[str, Any], words: Mapping[str, str]) -> Draft:
+    def draft(self, writer: Writer, given: Mapping[str, Any], words: Mapping[str, str]) -> Draft:
+        """The operation on these operands, with these words."""
         record = self.record
         T = self._element(given)
         pairs: list[tuple[str, Value]] = []
@@ -149,29 +156,36 @@ class MicroOperation:
                 several = given[slot.name] if slot.is_list else (given[slot.name],)
                 pairs += [(slot.name, self._value(writer, slot, each, T)) for each in several]
         types = {label: value.type for label, value in pairs}
-        wanted = [s for s in record.results if not s.is_optional or self._wants_next]
-        results = [(slot.name, self._result(slot, types, T)) for slot in wanted]
+        results = [
+            (slot.name, self._result(slot, types, T, words))
+            for slot in record.results
+            if not slot.is_optional or self._makes(slot, words)
+        ]
         attrs = {name: _attribute(record.word(name), said) for name, said in words.items()}
         return Draft(record, pairs, results, attrs)
+
+    def _makes(self, slot: Slot, words: Mapping[str, Any]) -> bool:
+        """Whether a result that may be left out is wanted."""
+        return self._wants_next
 
     def _element(self, given: Mapping[str, Any]) -> DType | None:
         """The element type that registers and numbers share; None: there are none."""
         chosen = self._chosen if isinstance(self._chosen, DType) else None
         for slot in self.record.operands:
-            type_ = _type_of(given.get(slot.name)) if slot.kind in "VL" else None
+            type_ = type_of(given.get(slot.name)) if slot.kind in "VL" else None
             if isinstance(type_, RegisterType):
                 return element_of(type_.element)
         if chosen is None and "base" in given:
-            type_ = _type_of(given["base"])
+            type_ = type_of(given["base"])
             return element_of(type_.element) if isinstance(type_, PtrType) else None
         return chosen
 
     def _value(self, writer: Writer, slot: Slot, given: Any, T: DType | None) -> Value:
         """The value of an operand, of a type that its slot takes."""
         given = as_number(given, slot.name)
-        type_ = _type_of(given)
+        type_ = type_of(given)
         if type_ is not None:
-            if not _takes(slot, type_):
+            if not self._takes(slot, type_):
                 raise self._unfit(slot, str(type_))
             return writer.operand(given, type_)
         if kind_of(given) != "scalar":
@@ -183,6 +197,17 @@ class MicroOperation:
         type_ = INDEX if slot.kind == "index" else ScalarType(_integer(self.record, slot))
         return writer.operand(given, type_)
 
+    def _takes(self, slot: Slot, type_: Type) -> bool:
+        """Whether a slot is for a value of this type."""
+        if isinstance(type_, RegisterType):
+            return slot.kind in _REGISTERS
+        if isinstance(type_, MaskType):
+            return slot.kind in _MASKS
+        if isinstance(type_, PtrType):
+            space = type_.space or "gm"
+            return slot.kind in (space, "ptr") or (slot.kind == "factor" and space == "fb")
+        return isinstance(type_, OpaqueType) and slot.kind == type_.name
+
     def _number(self, slot: Slot, T: DType | None) -> Type:
         if slot.kind in ("S", "L"):
             if T is None:
@@ -191,7 +216,9 @@ class MicroOperation:
             return ScalarType(f"i{8 * T.itemsize}" if T.is_integer else spelled(T))
         return F32
 
-    def _result(self, slot: Slot, types: Mapping[str, Type], T: DType | None) -> Type:
+    def _result(
+        self, slot: Slot, types: Mapping[str, Type], T: DType | None, words: Mapping[str, Any]
+    ) -> Type:
         if slot.kind in ("W", "V", "X", "L"):
             kind = self._other(T) if slot.kind == "W" else T
             if kind is None:
@@ -246,8 +273,12 @@ class MicroOperation:
         )
 
 
-def _attribute(word: Word | None, said: str) -> Attribute:
+def _attribute(word: Word | None, said: Any) -> Attribute:
     is_flag = word is not None and set(word.choices) == {"false", "true"}
+    if isinstance(said, int):
+        return IntAttr(said, I64)
+    if word is not None and not word.choices and said == "true":  # it is only there
+        return UnitAttr()
     return BoolAttr(said == "true") if is_flag else StringAttr(said)
 
 
@@ -258,7 +289,7 @@ def _integer(record: Micro, slot: Slot) -> str:
     return "i16" if "stride" in slot.name or slot.name == "b" else "i32"
 
 
-def _type_of(given: Any) -> Type | None:
+def type_of(given: Any) -> Type | None:
     """The type that an argument has by itself; None: it is a number, or nothing of ours."""
     value = getattr(given, "value", None)
     if isinstance(value, Value):
@@ -270,17 +301,6 @@ def _type_of(given: Any) -> Type | None:
         kind = given.dtype if isinstance(given, Pointer) else pointer(given).dtype
         return PtrType(ScalarType(spelled(kind)))
     return None
-
-
-def _takes(slot: Slot, type_: Type) -> bool:
-    if isinstance(type_, RegisterType):
-        return slot.kind in _REGISTERS
-    if isinstance(type_, MaskType):
-        return slot.kind in _MASKS
-    if isinstance(type_, PtrType):
-        space = type_.space or "gm"
-        return slot.kind in (space, "ptr") or (slot.kind == "factor" and space == "fb")
-    return isinstance(type_, OpaqueType) and slot.kind == type_.name
 
 
 def operations(records: Mapping[str, Micro]) -> Iterator[tuple[str, MicroOperation]]:
