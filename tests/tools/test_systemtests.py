@@ -43,6 +43,14 @@ extern "C" __global__ AICORE void fill(__gm__ float* out, float value)
     G g(out);
     TSTORE(g, x);
 }
+extern "C" __global__ AICORE void race(__gm__ float* out, float value)
+{
+    T x; TASSIGN(x, 0);
+    TEXPANDS(x, value);
+    G g(out);
+    TSTORE(g, x);  // nothing orders it
+}
+void launch_race(float* out, float value) { race<<<1, nullptr, nullptr>>>(out, value); }
 void launch(float* out, float value) { fill<<<1, nullptr, nullptr>>>(out, value + PLUS - 2); }
 extern "C" __global__ AICORE void crash() { *(volatile int*)8 = 1; }
 void launch_crash() { crash<<<1, nullptr, nullptr>>>(); }
@@ -52,13 +60,15 @@ MAIN = """#include "common.h"
 #include <acl/acl.h>
 #include <gtest/gtest.h>
 void launch(float* out, float value);
+void launch_race(float* out, float value);
 void launch_crash();
 class Fill : public testing::Test {};
-bool holds(float value, float wanted)
+bool holds(float value, float wanted, bool races = false)
 {
     float* out;
     aclrtMalloc((void**)&out, SIZE, ACL_MEM_MALLOC_HUGE_FIRST);
-    launch(out, value);
+    (races ? launch_race : launch)(out, value);
+    if (aclrtSynchronizeStream(nullptr)) return false;
     return out[0] == wanted;
 }
 float golden()
@@ -68,6 +78,8 @@ float golden()
     return value;
 }
 TEST_F(Fill, golden) { EXPECT_TRUE(holds(2, golden())); }
+TEST_F(Fill, racing) { EXPECT_TRUE(holds(2, 2, true)); }
+TEST_F(Fill, wrong_and_racing) { EXPECT_TRUE(holds(2, 3, true)); }
 TEST_F(Fill, wrong) { EXPECT_TRUE(holds(2, 3)); }
 TEST_F(Fill, crash) { launch_crash(); EXPECT_TRUE(false); }
 TEST_F(Fill, idle) { holds(4, 0); }
@@ -143,16 +155,19 @@ def test_programs_are_tried_with_a_control_and_told_in_a_table(folder: Path) -> 
     assert "tbad_kernel.cpp:2" in bad["reason"]
     assert fill["cases"] == {
         "Fill.golden": "equal",
+        "Fill.racing": "equal beside a race",
+        "Fill.wrong_and_racing": "reported",
         "Fill.wrong": "differs",
         "Fill.crash": "crashed",
         "Fill.idle": "idle",
     }
-    assert "1 of 2 programs compile and run; 1 of 3 counted cases are equal (33.3 %)" in ran.stdout
+    said = "1 of 2 programs compile and run; 2 of 5 counted cases are equal (40.0 %), 1 of them"
+    assert said in ran.stdout
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
-    assert "| tfill | vector | 4 | 3 | 1 | deviates | cpp-crash (1), 1 differ |" in text
+    assert "| tfill | vector | 6 | 5 | 2 | 1 | deviates | E6 (2), cpp-crash (1), 1 differ |" in text
 
 
 @needs_compiler
