@@ -265,3 +265,33 @@ def test_cores_that_wait_when_a_launch_fails_do_not_go_on(tmp_path: Path) -> Non
     program = Program((Source(tmp_path / "main.cpp", "vector"),), find_target("a5"))
     ran = execute(program)
     assert (ran.code, [each.code for _, each in ran.found]) == (0, ["trap"])
+
+
+PREFETCH = (
+    HEAD
+    + """#include <pto/comm/async/sdma/sdma_workspace_manager.hpp>
+__global__ AICORE void fetch(__gm__ float* x, __gm__ uint8_t* work)
+{
+    PrefetchAsyncContext context(work);
+    G g(x);
+    if (!TPREFETCH_ASYNC(g, context).Wait(context.GetSession())) trap();
+}
+int main()
+{
+    comm::sdma::SdmaWorkspaceManager workspace;
+    float* x;
+    aclrtMalloc((void**)&x, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+    if (!workspace.Init()) return 1;
+    fetch<<<1, nullptr, nullptr>>>(x, (uint8_t*)workspace.GetWorkspaceAddr());
+    workspace.Finalize();
+    return aclrtSynchronizeDevice() || workspace.GetWorkspaceAddr();
+}
+"""
+)
+
+
+def test_a_host_has_workspaces_for_engines(tmp_path: Path) -> None:
+    path = tmp_path / "main.cpp"
+    path.write_text(PREFETCH)
+    ran = execute(Program((Source(path),), find_target("a2a3")))
+    assert (ran.code, ran.errors) == (0, [])

@@ -21,7 +21,7 @@ LAUNCHES = {
 def test_launches_become_expressions(text: str) -> None:
     config, call = LAUNCHES[text]
     written = with_plain_launches(text, "k.cpp")
-    assert written == f"::ptokit::Launch({config}) + [=]() mutable {{ {call}; }};"
+    assert written == f"::ptokit::Launch({config}) + [&]() mutable {{ {call}; }};"
 
 
 @pytest.mark.parametrize("text", ['"a<<<1>>>(b)"', "// f<<<1>>>(b)", 'R"(f<<<1>>>(b))"', "a << b"])
@@ -71,6 +71,7 @@ POINTERS = {
     "__cbuf__ typename A::B<C<int>>::T *p": L1.format("typename A::B<C<int>>::T") + "p",
     "f(const __ubuf__ T __in__* p)": f"f({UB.format('const T')} p)",
     "reinterpret_cast<__ubuf__ unsigned int*>(n)": f"static_cast<{UB.format('unsigned int')}>(n)",
+    "__ubuf__ int* p; reinterpret_cast<uintptr_t>(p)": f"{UB.format('int')} p; (uintptr_t)(p)",
     '#define A ((__ca__ half*)(__ca__ char*)0x0)': (
         "#define A ((::ptokit::Local<::pto::TileType::Left, half>)"
         "(::ptokit::Local<::pto::TileType::Left, char>)0x0)"

@@ -267,6 +267,7 @@ def is_ours(file: str) -> bool:
     return file == ENTRY_FILE or f"/include-{digest()}/" in file
 
 
+WORKSPACES = "pto/comm/async/sdma/sdma_workspace_manager.hpp"  # for hosts, with their API
 MAIN = f"""{_GUARD}#include <ptokit/kernel.hpp>
 #include <ptokit/custom.hpp>
 """
@@ -276,6 +277,7 @@ MAIN = f"""{_GUARD}#include <ptokit/kernel.hpp>
 def files() -> Mapping[str, str]:
     """All files of the include folder."""
     found = {"pto/pto-inst.hpp": MAIN}
+    found[WORKSPACES] = f"{_GUARD}#include <ptokit/workspaces.hpp>\n"
     found["kernel_operator.h"] = f"{_GUARD}#include <pto/pto-inst.hpp>\n"
     folder = resources.files(_OWN).joinpath("include")
     for part in ("ptokit", "acl", "runtime", "gtest"):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ptokit.base.diagnostics import usage_error
-from ptokit.native import tokens
+from ptokit.native import headers, tokens
 
 _INCLUDE = re.compile(r'^(\s*#\s*include\s*)(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 _OURS = re.compile(r"pto/")
@@ -54,8 +54,9 @@ def staged(
 
         def replaced(match: re.Match[str], path: Path = path) -> str:
             head, quoted, angled = match.groups()
-            if _OURS.match(quoted or angled):
-                return f"{head}<pto/pto-inst.hpp>"
+            name = quoted or angled
+            if _OURS.match(name):
+                return f"{head}<{name if name == headers.WORKSPACES else 'pto/pto-inst.hpp'}>"
             other = _resolved(path, quoted or "", angled or "", folders)
             return f'{head}"{copies[other]}"' if other is not None else match.group()
 

@@ -143,6 +143,7 @@ LOCAL_SPACES = {  # the words for the memories of a core, and the tiles that lie
 }
 _QUALIFIERS = frozenset({"const", "volatile", "typename"})
 _BUILT_IN = frozenset({"unsigned", "signed", "long", "short", "char", "int", "float", "double"})
+_NUMBERS = frozenset({"uintptr_t", "intptr_t", "uint64_t", "int64_t", "size_t"})  # for addresses
 _MARKS = frozenset(["__in__", "__out__"])  # say nothing
 _ASSEMBLY = re.compile(r'\basm\s+volatile\s*\(\s*"MOV %0, (\w+)\\n"\s*:\s*"[+=]l"\s*(\(\w+\))\s*\)')
 
@@ -157,7 +158,17 @@ def with_plain_words(text: str) -> str:
     for at, word in enumerate(words):
         if word.text in LOCAL_SPACES:
             cuts += _local_pointer(words, at)
+        elif word.text == "reinterpret_cast":
+            cuts += _address(words, at)
     return _cut(text, cuts)
+
+
+def _address(words: list[Token], at: int) -> list[tuple[int, int, str]]:
+    """What becomes of `reinterpret_cast<uintptr_t>`: objects are converted, not reinterpreted."""
+    opening, kind, closing = ([w.text for w in words[at + 1 : at + 4]] + [""] * 3)[:3]
+    if opening != "<" or closing != ">" or kind not in _NUMBERS:
+        return []
+    return [(words[at].start, words[at + 3].end, f"({kind})")]
 
 
 def _local_pointer(words: list[Token], at: int) -> list[tuple[int, int, str]]:
@@ -242,7 +253,7 @@ def with_plain_launches(text: str, file: str) -> str:
             callee = text[words[start].start : word.start]
             config = text[word.end : words[close].start]
             args = text[words[opened].start : words[closed].end]
-            written = f"::ptokit::Launch({config}) + [=]() mutable {{ {callee}{args}; }}"
+            written = f"::ptokit::Launch({config}) + [&]() mutable {{ {callee}{args}; }}"
             cuts.append((words[start].start, words[closed].end, written))
     return _cut(text, cuts)
 

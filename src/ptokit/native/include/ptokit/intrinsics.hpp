@@ -194,11 +194,79 @@ template <typename V, typename T> __attribute__((noinline)) void st_dev(V value,
     ptokit::call<ptokit::CODE_dsb, false, ptokit::Types<>>(pc, (int64_t)DSB_DDR);
 }
 
+// ---- the matrix unit: an operand is a tile whose boxes lie as they do for it
+namespace ptokit {
+constexpr int64_t whole(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
+template <typename T> TileBase boxes(pto::TileType loc, uint64_t address, int64_t rows, int64_t cols, pto::BLayout outer, pto::SLayout inner, int64_t box)
+{
+    int64_t step = box == 512 ? 64 : box == 32 ? 2 : 16;  // across the lines of a box
+    bool in_rows = inner == pto::SLayout::RowMajor;
+    TileBase found;
+    found.address = address, found.is_bound = true, found.rows = rows, found.cols = cols;
+    found.type = known_type({(int64_t)loc, element<T>(), whole(rows, in_rows ? 16 : step), whole(cols, in_rows ? step : 16), (int64_t)outer, -1, -1,
+        (int64_t)inner, box, 0, 0});
+    return found;
+}
+template <typename T> TileBase left_boxes(uint64_t at, int64_t rows, int64_t cols)
+{
+#ifdef PTOKIT_LEFT_IS_NZ
+    return boxes<T>(pto::TileType::Left, at, rows, cols, pto::BLayout::ColMajor, pto::SLayout::RowMajor, 512);
+#else
+    return boxes<T>(pto::TileType::Left, at, rows, cols, pto::BLayout::RowMajor, pto::SLayout::RowMajor, 512);
+#endif
+}
+template <typename T> TileBase right_boxes(uint64_t at, int64_t rows, int64_t cols)
+{
+    return boxes<T>(pto::TileType::Right, at, rows, cols, pto::BLayout::RowMajor, pto::SLayout::ColMajor, 512);
+}
+template <typename T> TileBase sum_boxes(uint64_t at, int64_t rows, int64_t cols)
+{
+    return boxes<T>(pto::TileType::Acc, at, rows, cols, pto::BLayout::ColMajor, pto::SLayout::RowMajor, 1024);
+}
+inline TileBase scale_boxes(pto::TileType loc, uint64_t at, int64_t rows, int64_t cols, bool is_left)
+{
+    if (is_left) return boxes<float8_e8m0_t>(loc, at, rows, cols, pto::BLayout::RowMajor, pto::SLayout::RowMajor, 32);
+    return boxes<float8_e8m0_t>(loc, at, rows, cols, pto::BLayout::ColMajor, pto::SLayout::ColMajor, 32);
+}
+template <pto::TileType Loc> void move_scales(const void* pc, uint64_t to, uint64_t from, int64_t rows, int64_t cols)
+{
+    constexpr bool is_left = Loc == pto::TileType::ScaleLeft;
+    copy<CODE_TMOV>(pc, scale_boxes(Loc, to, rows, cols, is_left), scale_boxes(pto::TileType::Mat, from, rows, cols, is_left));
+}
+}  // namespace ptokit
+// A product; scales lie where the addresses of the operands, in boxes, say.
+template <typename C, typename A, typename B>
+__attribute__((noinline)) void mad_mx(ptokit::Local<pto::TileType::Acc, C> c, ptokit::Local<pto::TileType::Left, A> a, ptokit::Local<pto::TileType::Right, B> b,
+    int64_t m, int64_t k, int64_t n, int64_t, bool is_vector, bool has_bias, bool begins)
+{
+    using namespace ptokit;
+    using enum pto::TileType;
+    const void* pc = __builtin_return_address(0);
+    PTO_ASSERT(!is_vector && !has_bias, "mad_mx: with a bias, or for one row, it is not simulated");
+    auto sum = sum_boxes<C>(c.address(), m, n);
+    auto left = left_boxes<A>(a.address(), m, k);
+    auto right = right_boxes<B>(b.address(), k, n);
+    auto scales = scale_boxes(ScaleLeft, a.address() / 16, m, k / 32, true), others = scale_boxes(ScaleRight, b.address() / 16, k / 32, n, false);
+    if (begins) call<CODE_TMATMUL_MX, false, Types<>>(pc, sum, left, scales, right, others);
+    else call<CODE_TMATMUL_MX, false, Types<>>(pc, sum, sum, left, scales, right, others);
+}
+// Scales of block-scaled products: boxes of 16 x 2, all of a matrix, moved to beside its operand.
+#define PTOKIT_SCALES(NAME, LOC, ROWS, COLS) \
+    template <typename S> __attribute__((noinline)) void NAME( \
+        uint64_t dst, PtokitL1<S> src, int64_t x, int64_t y, int64_t pairs, int64_t lines, int64_t src_step, int64_t dst_step) \
+    { \
+        PTO_ASSERT(x == 0 && y == 0 && src_step == lines && dst_step == lines, #NAME ": only a whole matrix is moved here"); \
+        ptokit::move_scales<pto::TileType::LOC>(__builtin_return_address(0), dst, src.address(), ROWS, COLS); \
+    }
+PTOKIT_SCALES(load_cbuf_to_ca_mx, ScaleLeft, 16 * lines, 2 * pairs)
+PTOKIT_SCALES(load_cbuf_to_cb_mx, ScaleRight, 2 * pairs, 16 * lines)
+#undef PTOKIT_SCALES
+
 // ---- refused by name, where a call is compiled
 #define PTOKIT_REFUSED(NAME, WHY) \
     template <typename... A> __attribute__((noinline, error(#NAME ": " WHY))) int64_t NAME(const A&...);
 #define PTOKIT_RAW(NAME) PTOKIT_REFUSED(NAME, "this intrinsic is not simulated; write the instruction on tiles")
-PTOKIT_RAW(mad) PTOKIT_RAW(mad_mx) PTOKIT_RAW(load_cbuf_to_ca) PTOKIT_RAW(load_cbuf_to_cb) PTOKIT_RAW(load_cbuf_to_ca_mx) PTOKIT_RAW(load_cbuf_to_cb_mx)
+PTOKIT_RAW(mad) PTOKIT_RAW(load_cbuf_to_ca) PTOKIT_RAW(load_cbuf_to_cb)
 PTOKIT_RAW(copy_matrix_cc_to_cbuf) PTOKIT_RAW(copy_matrix_cc_to_ub) PTOKIT_RAW(copy_gm_to_ubuf_align_b8)
 PTOKIT_RAW(copy_ubuf_to_gm_align_b8) PTOKIT_RAW(set_quant_pre) PTOKIT_RAW(set_fpc)
 PTOKIT_RAW(copy_sram_to_neighbor_sram) PTOKIT_RAW(copy_neighbor_sram_to_sram) PTOKIT_RAW(get_neighbor_sram_addr)
