@@ -17,7 +17,7 @@ import numpy as np
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
-from ptokit.engines.compiled import reductions
+from ptokit.engines.compiled import masks, reductions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
@@ -31,6 +31,7 @@ from ptokit.engines.compiled.loops import (
 from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, room
 from ptokit.isa.expr import Arg, Const, Expr, walk
 from ptokit.isa.idioms import Elementwise, Idiom, Product
+from ptokit.isa.masks import Packed
 from ptokit.isa.meaning import Each, Partial, Reduce
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
@@ -64,6 +65,8 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
         raise Unsupported("more is written than the operands say")
     if insn.means is not None:
         form = insn.means.form
+        if isinstance(form, Packed) or (isinstance(form, Each) and form.masks):
+            return [masks.native(call, dict(zip(insn.names, args, strict=True)))]
         if isinstance(form, Each):
             return _each(call, args, bound)
         if isinstance(form, Reduce) and not call.copies:
@@ -112,8 +115,8 @@ def _each(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Nati
     assert meaning is not None
     form = meaning.form
     assert isinstance(form, Each)
-    if form.early or form.masks:
-        raise Unsupported("masks, or parts that are read first")
+    if form.early:
+        raise Unsupported("parts that are read first")
     (expr,), (to,) = meaning.expressions(call.ops), meaning.outs
     return _elementwise(call, args, bound, to, expr)
 
@@ -166,7 +169,7 @@ def _loops(
     if not may_run(accesses, lines, parts):
         raise Unsupported("a result that overlaps what is read")
     listed = [(label, kind) for label, kind, _ in numbers]
-    tail = [_bits(value, kind) for _, kind, value in numbers]
+    tail = [bits_of(value, kind) for _, kind, value in numbers]
     found: list[Native] = []
     for piece in parts:
         kernel = pointwise(expr, labels, kinds, piece, listed)
@@ -226,7 +229,7 @@ def _between(ends: Iterable[int]) -> list[slice]:
     return [slice(*pair) for pair in pairwise(places)]
 
 
-def _bits(value: int | float, kind: DType) -> int:
+def bits_of(value: int | float, kind: DType) -> int:
     """A number as the word that holds its bits."""
     held = np.array([element(value, kind)], kind.np).view(kind.uint)
     return int(held.astype(np.uint64).view(np.int64)[0])
