@@ -32,7 +32,7 @@ from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, roo
 from ptokit.isa.expr import Arg, Const, Expr, walk
 from ptokit.isa.idioms import Elementwise, Idiom, Product
 from ptokit.isa.masks import Packed
-from ptokit.isa.meaning import Each, Partial, Reduce
+from ptokit.isa.meaning import ArgReduce, Each, Partial, Reduce
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
 
@@ -71,6 +71,8 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
             return _each(call, args, bound)
         if isinstance(form, Reduce) and not call.copies:
             return [reductions.native(call, dict(zip(insn.names, args, strict=True)))]
+        if isinstance(form, ArgReduce) and not call.copies:
+            return [reductions.place(call, dict(zip(insn.names, args, strict=True)))]
         if isinstance(form, Partial):
             return _partial(call, form)
         raise Unsupported(type(form).__name__)

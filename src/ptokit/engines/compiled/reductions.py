@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
@@ -24,7 +26,7 @@ from ptokit.isa.folds import (
     Order,
     tree,
 )
-from ptokit.isa.meaning import Reduce
+from ptokit.isa.meaning import ArgReduce, Reduce
 
 if TYPE_CHECKING:
     from ptokit.engines.compiled.natives import Kernel, Native
@@ -247,6 +249,88 @@ class Fold:
     @staticmethod
     def _cast(lanes: Lanes, value: Value, before: DType, after: DType) -> Value:
         return lanes.converted(value, before, after, RoundMode.CAST_RINT, SaturationMode.OFF)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in each row the element lies that a scan from the first one on is left with.
+
+    The words: rows and columns, then of the indices, the source and the elements, where these are
+    wanted, memory, offset and the stride of a row.
+    """
+
+    takes: tuple[Expr, Expr]  # whether the next element is held instead, and whether its index is
+    kind: DType
+    index: DType
+    has_values: bool
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        rows, columns = code.word(ROWS), code.word(COLUMNS)
+        count = 3 if self.has_values else 2
+        begins = [code.pointer(TO + 3 * n) for n in range(count)]
+        strides = [code.word(TO + 3 * n + 2) for n in range(count)]
+        element, lanes = stored(self.kind), Lanes(code, 1, {})
+        vector = lanes.vector(element)
+
+        def load(line: Value, index: Value) -> Value:
+            place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
+            return code.do(f"load {vector}, ptr {place}, align 1")
+
+        def row(_: Value, *lines: Value) -> Sequence[Value]:
+            def scan(i: Value, held: Value, place: Value) -> Sequence[Value]:
+                new = load(lines[1], i)
+                pair = {
+                    "held": lanes.taken(self.kind, held),
+                    "element": lanes.taken(self.kind, new),
+                }
+                tests = Lanes(code, 1, pair)
+                better, moved = (tests.value(each) for each in self.takes)
+                value = code.do(f"select <1 x i1> {better}, {vector} {new}, {vector} {held}")
+                test = code.do(f"extractelement <1 x i1> {moved}, i64 0")
+                return [value, code.do(f"select i1 {test}, i64 {i}, i64 {place}")]
+
+            first = [(vector, load(lines[1], "0")), ("i64", "0")]
+            value, place = code.loop("1", columns, "1", scan, first)
+            bits = self.index.bits
+            short = place if bits == 64 else code.do(f"trunc i64 {place} to i{bits}")
+            code.act(f"store i{bits} {short}, ptr {lines[0]}, align 1")
+            if self.has_values:
+                code.act(f"store {vector} {value}, ptr {lines[2]}, align 1")
+            return [code.behind(p, s) for p, s in zip(lines, strides, strict=True)]
+
+        code.loop("0", rows, "1", row, [("ptr", p) for p in begins])
+        return code.text()
+
+
+def place(call: Call, given: dict[str, Any]) -> Native:
+    """What the library has for the place of an extreme element of each row."""
+    from ptokit.engines.compiled.natives import Native, handed
+
+    meaning, ops = call.insn.means, call.ops
+    assert meaning is not None
+    form, exprs = meaning.form, meaning.expressions(ops)
+    assert isinstance(form, ArgReduce)
+    value, index = (given.get(name) for name in meaning.outs)
+    source = given["src"]
+    if form.axis == 0 or form.kept is not None or index is None or source.ndim != 2:
+        raise Unsupported("places along columns")
+    if 0 in source.shape or source.strides[1] != source.itemsize:
+        raise Unsupported("rows that are not dense")
+    labels = [meaning.outs[1], "src", *([] if value is None else meaning.outs[:1])]
+    lines: list[int] = []
+    for label in labels:
+        array = given[label]
+        if array.ndim != 2 or array.shape[0] != source.shape[0]:
+            raise Unsupported("results that are no line")
+        if label != "src" and (array.shape[1] != 1 or np.may_share_memory(array, source)):
+            raise Unsupported("results that are no line, or lie in the source")
+        lines += [0, 0, array.strides[0]]
+    if value is not None and (np.may_share_memory(value, index) or value.dtype != source.dtype):
+        raise Unsupported("results that overlap, or of another type")
+    kernel = Place((exprs[0], exprs[-1]), ops.src.dtype, ops.dstIdx.dtype, value is not None)
+    places = tuple(handed(call, TO + 3 * n, label) for n, label in enumerate(labels))
+    return Native(kernel, (*source.shape, *lines), places)
 
 
 _MOST = 2048  # elements whose order is written out
