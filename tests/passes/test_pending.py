@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.from_text import loads
 from ptokit.ir.core import Block, Module, Op
 from ptokit.ir.ordering import orders_pipes
+from ptokit.ir.parser import parse
 from ptokit.isa.targets import target
 from ptokit.passes.call_graph import working
 from ptokit.passes.insert_sync import InsertSync
@@ -110,3 +115,62 @@ def test_functions_that_are_called_one_after_the_other_meet_once() -> None:
         *("func.call", "func.call", "pto.texpands", "pto.barrier", "func.call", "pto.barrier")
     ]
     made["f"][1](1.0)
+
+
+class Forgetful(dict[Any, Any]):
+    """Of no loop it is known that it was come to before."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+
+def found(module: Module, on: str, remembers: bool) -> tuple[dict[Op, int], int]:
+    (function,) = module.functions
+    proof = Proof.of(function, Touches(function, target(on)), working(module))
+    if not remembers:
+        proof._entered = Forgetful()
+    proof.run()
+    return proof.found, proof.steps
+
+
+def nest(depth: int, gone: int) -> Module:
+    """Loops in each other with work at every level, ordered; every `gone`-th order is missing."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+    import growth_passes
+
+    steps = (
+        f"\n scf.for %i{n} = %c0 to %n step %c1 {{{''.join(growth_passes.steps(3 * n, 2, 7))}"
+        for n in range(depth)
+    )
+    text = growth_passes.program("".join(steps) + "}" * depth, 7)
+    module = Place().run(parse(text), target("a2a3"))
+    ordered = InsertSync(is_reduced=False).run(module, target("a2a3"))
+    for number, (block, op) in enumerate(places(ordered)):
+        if gone and number % gone == 0:
+            block.ops.remove(op)
+    return ordered
+
+
+@pytest.mark.parametrize("gone", [0, 2, 3, 7, 31])
+def test_loops_that_are_come_to_again_are_remembered(gone: int) -> None:
+    """What is found is the same, and twelve loops are not gone through two to the twelfth times."""
+    module = nest(6, gone)
+    same, quick = found(module, "a2a3", True)
+    expected, slow = found(module, "a2a3", False)
+    assert same == expected
+    assert bool(expected) is bool(gone)
+    assert quick < slow
+    _, deep = found(nest(12, gone), "a2a3", True)
+    assert deep < 20 * quick
+
+
+@pytest.mark.parametrize("seed", range(60, 120))
+def test_what_is_remembered_changes_nothing(seed: int) -> None:
+    on = ("a2a3", "a5")[seed % 2]
+    module = placed(seed, on)
+    if module is not None:
+        ordered = InsertSync(is_reduced=False).run(module, target(on))
+        for number, (block, op) in enumerate(places(ordered)):
+            if number % 3 == seed % 3:
+                block.ops.remove(op)
+        assert found(ordered, on, True)[0] == found(ordered, on, False)[0]

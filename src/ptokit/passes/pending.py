@@ -114,6 +114,11 @@ class Proof:
     _width: int = 0
     _meetings: int = 0  # sites that want all work to be complete, before them and behind them
     _work_sites: int = 0
+    # Of a loop, when it was come to last: the state then, the one that holds before every round,
+    # and the one behind it.
+    _entered: dict[Op, tuple[State, State, State]] = field(
+        default_factory=dict[Op, tuple[State, State, State]]
+    )
 
     @classmethod
     def of(cls, function: Function, touches: Touches, busy: set[str]) -> Proof:
@@ -128,6 +133,7 @@ class Proof:
     def run(self) -> None:
         """Find what is not in order: for an operation, the sites it should come behind."""
         self.found, self.steps = {}, 0
+        self._entered.clear()
         self._go(self._acts, State())
 
     def holds_without(self, gone: set[Op]) -> bool:
@@ -337,7 +343,7 @@ class Proof:
         walked = (each for region in op.regions for each in region.walk())
         sites = sum(self._bits.get(each, 0) for each in walked)
         runs = self._surely_runs(op)
-        return lambda state: self._loop(parts, sites, runs, state)
+        return lambda state: self._loop(op, parts, sites, runs, state)
 
     def _go(self, acts: list[Act], state: State) -> None:
         self.steps += len(acts)
@@ -359,9 +365,22 @@ class Proof:
         state.open, state.flags = last.open, last.flags
         state.released, state.issued = last.released, last.issued
 
-    def _loop(self, parts: list[list[Act]], sites: int, runs: bool, state: State) -> None:
-        """All rounds; the first part of two is gone through once more in the end."""
-        head = state.copy()
+    def _loop(self, op: Op, parts: list[list[Act]], sites: int, runs: bool, state: State) -> None:
+        """All rounds; the first part of two is gone through once more in the end.
+
+        A loop in a loop is come to again and again, each time with more that may be open: what held
+        before its rounds then does so now. To begin with that saves going through loops twelve deep
+        two to the twelfth times.
+        """
+        entry, head = state.copy(), state.copy()
+        before = self._entered.get(op)
+        if before is not None:
+            last, known, result = before
+            if last == entry:
+                self._become([result.copy()], state)
+                return
+            if last.join(entry) == entry:
+                head = entry.join(known)
         while True:
             end = head.copy()
             for acts in parts:
@@ -372,9 +391,11 @@ class Proof:
             if following == head:
                 break
             head = following
+        known = head.copy()
         if len(parts) > 1:
             self._go(parts[0], head)
         self._become([behind] if runs and len(parts) == 1 else [head], state)
+        self._entered[op] = entry, known, state.copy()
 
     def _surely_runs(self, op: Op) -> bool:
         known = self.touches.accesses.known
