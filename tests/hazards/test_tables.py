@@ -147,3 +147,23 @@ def test_a_loop_over_a_table() -> None:
     assert launched(rounds, np.vstack([first, second])) == []
     second[37, 5] = first[11, 2]
     assert launched(rounds, np.vstack([first, second])) == ["E7"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_result_may_lie_over_the_indices(path: str) -> None:
+    """What they led to is known before they are gone."""
+
+    @kernel(core="vector")
+    def over(table: Any, index: Any, out: Any) -> None:
+        indexes, values = at(Single(), 0), at(Values(), 0)
+        TLOAD(indexes, GlobalTensor(index))
+        pipe_barrier(PIPE_ALL)
+        MGATHER[Coalesce.Elem](values, GlobalTensor(table), indexes)
+        pipe_barrier(PIPE_ALL)
+        TSTORE(GlobalTensor(out), values)
+
+    table = np.linspace(1, 2, 256, dtype="f4").reshape(1, 256)
+    index = np.random.default_rng(0).permutation(256).astype("i4").reshape(ROWS, COLS)
+    out = np.zeros((ROWS, COLS), "f4")
+    over[1](table, index, out, target="a2a3", rules="release", path=path)
+    assert np.array_equal(out, table[0][index])

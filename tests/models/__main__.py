@@ -23,7 +23,7 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--step", type=int, default=1, help="every so many-th kernel only")
     options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--seconds", type=float, default=120.0, help="for each kernel")
+    options.add_argument("--seconds", type=float, default=120.0, help="of computing, for a kernel")
     options.add_argument("--journal", type=Path, help="keep verdicts here, and go on from them")
     options.add_argument("--goldens", action="store_true", help="only kernels with NumPy scripts")
     options.add_argument("-v", action="store_true", help="list all kernels")
@@ -81,7 +81,7 @@ def _verdict(
     folder: Path, judge: Callable[[Path, str], Verdict], seconds: float, name: str
 ) -> Verdict:
     try:
-        with limited(seconds):
+        with limited(seconds, of_computing=True):
             return judge(folder / name, name)
     except TimeUp:
         return Verdict(name, False, seconds, (f"time: it takes more than {seconds:g} seconds",))

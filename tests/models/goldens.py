@@ -108,6 +108,7 @@ def compare_golden(path: Path, name: str) -> Verdict:
             env={**os.environ, "PYTHONPATH": beside},
             capture_output=True,
             text=True,
+            timeout=900,
         )
         if done.returncode:
             return Verdict(name, False, reasons=(done.stderr.strip().splitlines()[-1],))

@@ -9,6 +9,7 @@ body is counted in single microseconds: what can be known beforehand is in the `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -104,6 +105,8 @@ class FastExecutor:
             args, bound = _fetch(call, operands, site)
             if machine.peek is not None and (bound or call.across):
                 machine.peek(call, (*bound, *call.across))
+        # Before it runs: the result may lie where the indices do.
+        chosen = _chosen(call, args, bound) if call.narrows and machine.is_watched else None
         if call.services:
             services = Services(machine, call, operands, site)
             more = {**more, **{name: services.of(name) for name in call.services}}
@@ -152,19 +155,21 @@ class FastExecutor:
                 access.poison()
         if machine.tape is not None:
             machine.tape(call, args, operands, bound, site, services)
-        if call.narrows and machine.is_watched:
-            bound = _narrowed(call, args, bound)
+        if chosen:
+            bound = [chosen.get(place, access) for place, access in enumerate(bound)]
         machine.publish(call, site, bound)
         return result
 
 
-def _narrowed(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Access]:
-    """The accesses of a run, of tables only what its values have led to."""
-    found, given = list(bound), dict(zip(call.insn.names, args, strict=True))
+def _chosen(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> dict[int, Access]:
+    """By place, the accesses to tables: only what the values of the operands lead to."""
+    found: dict[int, Access] = {}
+    given = dict(zip(call.insn.names, args, strict=True))
     for place, (index, _) in enumerate(call.global_patterns):
         touches = call.insn.operands[index].touches
         if touches is not None:
-            found[place] = bound[place].chosen(touches(call.ops, given))
+            with suppress(Refused):  # which the run says, if it does
+                found[place] = bound[place].chosen(touches(call.ops, given))
     return found
 
 
