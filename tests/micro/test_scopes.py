@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ptokit.base.diagnostics import PtoError
+from ptokit.engines.verdicts import reads_no_data
 from ptokit.from_text import loads
 from ptokit.machine.scheduler import Schedule
 from tests.micro.programs import mask, numbers, register, run, scope
@@ -185,3 +186,18 @@ def test_exploring_lets_loads_pass_stores_that_nothing_orders_before_them(kind: 
     assert bool(found.found) == (not kind), str(found)
     if not kind:
         assert "depends on the schedule" in str(found)
+
+
+def test_a_launch_that_comes_again_is_not_checked_again() -> None:
+    """Nothing that this scope does depends on what its arrays hold; counts of lanes do."""
+    body = ALL + LOAD + f"%y = pto.vneg %x0, %m : {V}, {M} -> {V}\n" + STORE
+    program = scope(body, "x:f32", "f32")
+    assert reads_no_data(program.module)
+    x, out = numbers("f32"), np.zeros(64, np.float32)
+    assert run(program, x, out=out).machine.journal is not None
+    assert run(program, x, out=out).machine.journal is None
+    assert (out == -x).all()
+    squeezed = f"%y = pto.vsqz %x0, %m : {V}, {M} -> {V}\n"
+    more = '%s = pto.init_align : !pto.align\n%t = pto.vstur %s, %y, %out, "NO_POST_UPDATE" : '
+    more += f"!pto.align, {V}, !pto.ptr<f32, ub> -> !pto.align\n"
+    assert not reads_no_data(scope(ALL + LOAD + squeezed + more, "x:f32", "f32").module)

@@ -25,6 +25,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -249,7 +250,7 @@ class Micro:
         takes = {slot.kind for slot in self.operands}
         makes_mask = any(slot.kind in "MNB" for slot in self.results)
         is_of_data = self.footprint is not None or not takes.isdisjoint("VW")
-        return "X" in takes or (makes_mask and is_of_data) or bool(self.uses)
+        return "X" in takes or (makes_mask and is_of_data) or not self.uses.isdisjoint(_counted())
 
     def atomic(self, words: Mapping[str, Any], hidden: Mapping[str, Any]) -> str:
         """How it changes global memory in place: by a word of its own, or by the register."""
@@ -269,6 +270,14 @@ class Micro:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+@cache
+def _counted() -> frozenset[str]:
+    """Hidden registers in which an operation on data leaves what it has found: counts."""
+    data = {"V", "W", "M", "ub"}
+    setters = (r for r in MICRO.values() if not data.isdisjoint({s.kind for s in r.operands}))
+    return frozenset(register for record in setters for register in record.sets)
 
 
 # Statements of C++: `{all}` are the results and then the operands.
