@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from ptokit.base.diagnostics import NotSupported, PtoError
-from ptokit.isa.targets import target as find_target
 from tests.command import command
 from tests.native.support import line_of, needs_compiler, source
 
@@ -175,7 +173,6 @@ def test_an_instance_of_a_template(program: Any, name: str, kind: Any) -> None:
         (lambda p: p.nothing, "has no kernel nothing"),
         (lambda p: p.general, "is a template"),
         (lambda p: p.add[1](X, X, 1.0, 1, target="a5"), "is compiled for a2a3"),
-        (lambda p: replace(p, target=find_target("kirin9030")).add[1](X, X, 1.0, 1), "a2a3 and a5"),
     ],
 )
 def test_a_call_that_does_not_fit(program: Any, call: Any, words: str) -> None:
