@@ -30,7 +30,7 @@ LAYERS = [
     ["folders", "testing", "values"],
     ["names"],  # those that are public
     ["__init__"],
-    ["conform"],
+    ["conform", "editor"],
     ["cli"],
     ["__main__", "pytest_plugin"],
 ]

@@ -30,8 +30,8 @@ from ptokit.cli.answer import Exit, failed, wants_json
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
 _NAMES = (
-    "asm", "check", "conform", "demo", "emit", "exec", "explore", "fix", "fmt", "isa", "report",
-    "run", "targets", "time", "tune",
+    "asm", "check", "conform", "demo", "emit", "exec", "explore", "fix", "fmt", "isa", "lsp",
+    "report", "run", "targets", "time", "tune",
 )  # fmt: skip
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 
@@ -39,7 +39,6 @@ app = typer.Typer(
     name="ptokit",
     help="Tile programming for NPUs: check, run and study PTO kernels without the hardware.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -74,7 +73,7 @@ def main() -> None:
         try:
             _register(sys.argv[1:])
             switches = import_module("ptokit.cli.steps").switches
-            app([*switches(sys.argv[1:])])
+            app([*switches(sys.argv[1:])], prog_name="ptokit")
         finally:
             sys.stdout.flush()  # a disk that is full says so here
     except (Exception, KeyboardInterrupt, _Stopped) as error:

@@ -78,6 +78,7 @@ def command(
         found=repair.remaining,
         code=Exit.FOUND if repair.remaining else Exit.OK,
         diff=repair.diff,
+        text=repair.after,
         remedies=[str(each) for each in repair.remedies],
     )
 

@@ -1,0 +1,173 @@
+"""`ptokit lsp` as an editor talks to it: over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pygls")
+
+from lsprotocol import types as lsp
+from pygls.lsp.client import LanguageClient
+
+RACY = """\
+func.func @racy(%x: memref<16x64xf32, #pto.address_space<gm>>) {
+  %a = arith.constant 0 : i64
+  %t = pto.alloc_tile addr = %a : !pto.tile_buf<vec, 16x64xf32>
+  pto.tload ins(%x : memref<16x64xf32, #pto.address_space<gm>>) outs(%t : !pto.tile_buf<vec, 16x64xf32>)
+  pto.tadd ins(%t, %t : !pto.tile_buf<vec, 16x64xf32>, !pto.tile_buf<vec, 16x64xf32>) outs(%t : !pto.tile_buf<vec, 16x64xf32>)
+  pto.set_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]
+  pto.wait_flag[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]
+  pto.tstore ins(%t : !pto.tile_buf<vec, 16x64xf32>) outs(%x : memref<16x64xf32, #pto.address_space<gm>>)
+  return
+}
+"""  # noqa: E501
+PYTHON = """\
+from ptokit import *
+
+T = Tile[TileType.Vec, float32, 16, 64]
+
+
+@kernel
+def racy(x: float32[16, 64], y: float32[16, 64]):
+    t = T()
+    TASSIGN(t, 0)
+    TLOAD(t, GlobalTensor(x))
+    TSTORE(GlobalTensor(y), t)
+"""
+
+Talk = Callable[["Editor"], Coroutine[Any, Any, None]]
+
+
+class Editor:
+    """An editor with one file."""
+
+    def __init__(self, client: LanguageClient, path: Path) -> None:
+        self.client = client
+        self.path = path
+        self.uri = path.as_uri()
+        self.document = lsp.TextDocumentIdentifier(self.uri)
+        self.told: asyncio.Queue[list[lsp.Diagnostic]] = asyncio.Queue()
+        self.edits: asyncio.Queue[str] = asyncio.Queue()
+
+    async def open(self) -> list[lsp.Diagnostic]:
+        item = lsp.TextDocumentItem(self.uri, "pto", 1, self.path.read_text("utf-8"))
+        self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        return await asyncio.wait_for(self.told.get(), 20)
+
+
+def talk(path: Path, body: Talk, options: Any = None) -> None:
+    async def go() -> None:
+        client = LanguageClient("test", "1")
+        editor = Editor(client, path)
+
+        @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def published(asked: lsp.PublishDiagnosticsParams) -> None:
+            editor.told.put_nowait(list(asked.diagnostics))
+
+        @client.feature(lsp.WORKSPACE_APPLY_EDIT)
+        def edited(asked: lsp.ApplyWorkspaceEditParams) -> lsp.ApplyWorkspaceEditResult:
+            (edit,) = asked.edit.changes[editor.uri]  # type: ignore[index]
+            editor.edits.put_nowait(edit.new_text)  # type: ignore[union-attr]
+            return lsp.ApplyWorkspaceEditResult(True)
+
+        @client.feature(lsp.WINDOW_SHOW_MESSAGE)
+        def shown(asked: lsp.ShowMessageParams) -> None: ...
+
+        await client.start_io(sys.executable, "-m", "ptokit", "lsp")
+        try:
+            able = lsp.ClientCapabilities()
+            asked = lsp.InitializeParams(able, initialization_options=options)
+            await client.initialize_async(asked)
+            client.initialized(lsp.InitializedParams())
+            await body(editor)
+        finally:
+            await client.shutdown_async(None)
+            client.exit(None)
+            await client.stop()
+
+    asyncio.run(go())
+
+
+def file(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_text(tmp_path: Path) -> None:
+    """What is wrong, the page of a word, where a value comes from, offers, form, and a repair."""
+
+    async def body(editor: Editor) -> None:
+        found = await editor.open()
+        assert [(d.code, d.range.start.line) for d in found] == [("E6", 4)]
+        assert "fix: " in found[0].message
+        place = lsp.Position(4, 7)
+        hover = await editor.client.text_document_hover_async(
+            lsp.HoverParams(editor.document, place)
+        )
+        assert hover is not None
+        assert hover.contents.value.startswith("# TADD")  # type: ignore[union-attr]
+        made = await editor.client.text_document_definition_async(
+            lsp.DefinitionParams(editor.document, lsp.Position(4, 16))
+        )
+        assert made.range.start == lsp.Position(2, 2)  # type: ignore[union-attr]
+        offers = await editor.client.text_document_completion_async(
+            lsp.CompletionParams(editor.document, lsp.Position(4, 9))
+        )
+        assert "pto.tadds" in [each.label for each in offers.items]  # type: ignore[union-attr]
+        edits = await editor.client.text_document_formatting_async(
+            lsp.DocumentFormattingParams(editor.document, lsp.FormattingOptions(2, True))
+        )
+        assert edits is not None
+        assert "func.func @racy" in edits[0].new_text
+        context = lsp.CodeActionContext(found)
+        actions = await editor.client.text_document_code_action_async(
+            lsp.CodeActionParams(editor.document, found[0].range, context)
+        )
+        assert actions is not None
+        assert "ptokit.repair" in str(actions[0].command)
+        asked = lsp.ExecuteCommandParams("ptokit.repair", [editor.uri])
+        await editor.client.workspace_execute_command_async(asked)
+        after = await asyncio.wait_for(editor.edits.get(), 20)
+        changed = lsp.TextDocumentContentChangeWholeDocument(after)
+        version = lsp.VersionedTextDocumentIdentifier(2, editor.uri)
+        editor.client.text_document_did_change(lsp.DidChangeTextDocumentParams(version, [changed]))
+        assert await asyncio.wait_for(editor.told.get(), 20) == []
+        editor.client.text_document_did_save(lsp.DidSaveTextDocumentParams(editor.document))
+        assert await asyncio.wait_for(editor.told.get(), 20) == []
+
+    talk(file(tmp_path, "k.pto", RACY), body)
+
+
+def test_kernels_in_python(tmp_path: Path) -> None:
+    async def body(editor: Editor) -> None:
+        found = await editor.open()
+        assert [(d.code, d.range.start.line) for d in found] == [("E6", 10)]
+        place = lsp.Position(9, 6)
+        hover = await editor.client.text_document_hover_async(
+            lsp.HoverParams(editor.document, place)
+        )
+        assert hover is not None
+        assert hover.contents.value.startswith("# TLOAD")  # type: ignore[union-attr]
+
+    talk(file(tmp_path, "k.py", PYTHON), body)
+
+
+def test_python_is_not_run_where_that_is_turned_off(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    text = PYTHON + f"\nopen({str(mark)!r}, 'w').close()\n"
+
+    async def body(editor: Editor) -> None:
+        item = lsp.TextDocumentItem(editor.uri, "python", 1, text)
+        editor.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(editor.told.get(), 3)
+
+    talk(file(tmp_path, "k.py", text), body, {"python": False})
+    assert not mark.exists()
