@@ -56,6 +56,8 @@ _BOUND = {
 }
 # Codes that no program is known to raise, and why they are there nevertheless.
 WITHOUT_PROGRAM = {
+    "launch.file": "a file whose launches are timed raises an exception of its own, which is told",
+    "missing-extra": "a command needs a package of an extra: pip install ptokit[lsp]",
     "internal": "a bug of ptokit: please report it with the kernel",
     "timing.class": "a parameter file lacks numbers for a class of instructions: a bug of ptokit",
     "timing.provenance": "a parameter file has a number without saying where it comes from",

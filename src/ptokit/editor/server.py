@@ -179,8 +179,8 @@ def _read(data: dict[str, Any]) -> Diagnostic:
     at = data.get("location")
     where = Location(at["file"], at["line"], at.get("col", 0)) if at else None
     got = tuple((str(k), str(v)) for k, v in dict(data.get("got", {})).items())
-    kept = {name: data.get(name, "") for name in ("message", "fix", "target")}
-    return Diagnostic(data["code"], location=where, got=got, severity=data["severity"], **kept)
+    words = {name: data.get(name, "") for name in ("code", "message", "fix", "target", "severity")}
+    return Diagnostic(location=where, got=got, **words)
 
 
 # ---- as the protocol has it --------------------------------------------------------------------

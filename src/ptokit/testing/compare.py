@@ -34,7 +34,7 @@ def assert_tile_equal(
     wanted = np.broadcast_to(_rounded(theirs, kind), mine.shape)
     differs = ~_agree(mine, wanted, kind, ulp, rtol, atol)
     if differs.any():
-        raise AssertionError(_told(mine, wanted, kind, differs, _allowed(ulp, rtol, atol)))
+        raise AssertionError(_difference(mine, wanted, kind, differs, _allowed(ulp, rtol, atol)))
 
 
 def _array(value: Any, name: str) -> Array:
@@ -81,7 +81,7 @@ def _allowed(ulp: int, rtol: float, atol: float) -> str:
     return ", ".join(f"{name}={value}" for name, value in given.items() if value)
 
 
-def _told(a: Array, b: Array, kind: DType, differs: Array, allowed: str) -> str:
+def _difference(a: Array, b: Array, kind: DType, differs: Array, allowed: str) -> str:
     """What differs: how many, the first, the worst, and where they lie."""
     places = np.argwhere(differs)
     first = tuple(int(i) for i in places[0])

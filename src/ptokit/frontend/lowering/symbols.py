@@ -600,6 +600,12 @@ class ArraySymbol(NotANumber, PointerSymbol):
         for step in (part.step for part in parts if isinstance(part, slice)):
             if isinstance(step, int) and step < 0:
                 raise backwards("the array", [("step", step)], self.emitter.location)
+        if len(parts) == self.ndim and not any(isinstance(part, slice) for part in parts):
+            raise self.emitter.fail(
+                "array",
+                "the elements of an array are known only at run time: a kernel moves them",
+                "load_scalar(x, i) reads one, GlobalTensor(x)[...] is a part to load",
+            )
         return ArrayPart(self, index)
 
 
@@ -621,13 +627,8 @@ class ArrayPart(NotANumber, PointerSymbol):
         return ArrayPart(self.whole, self.index, not self.is_turned)
 
     def lower_item(self, index: Any) -> Any:
-        raise self._element()
-
-    def _element(self) -> Exception:
-        return self.emitter.fail(
-            "array",
-            "the elements of an array are known only at run time: a kernel moves them",
-            "load_scalar(x, i) reads one, GlobalTensor(x[...]) is a part to load",
+        raise self.emitter.fail(
+            "array", "a part of an array is sliced once", "give all of it in one pair of brackets"
         )
 
 
