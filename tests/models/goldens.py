@@ -86,13 +86,16 @@ def compare_golden(path: Path, name: str) -> Verdict:
     if after is None:
         return nothing
     slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))  # not the script's
-    arrays = [n for n, value in enumerate(after) if isinstance(value, np.ndarray)]
-    names = {n: f"v{n + 1}" for n in arrays if params[n].name not in slots}
-    outputs = [n for n, old in enumerate(made()) if n in names and is_changed(old, after[n])]
+    names = {n: f"v{n + 1}" for n, value in enumerate(after) if isinstance(value, np.ndarray)}
+    outputs = [
+        n
+        for n, old in enumerate(made())
+        if n in names and params[n].name not in slots and is_changed(old, after[n])
+    ]
     if not outputs:
         return nothing
     with tempfile.TemporaryDirectory() as folder:
-        numbers = [value for n, value in enumerate(after) if n not in arrays]
+        numbers = [value for n, value in enumerate(after) if n not in names]
         main = [f"int32_t n{n} = {value};" for n, value in enumerate(numbers)]
         for n, each in names.items():
             kind = _TYPES[after[n].dtype.name]
