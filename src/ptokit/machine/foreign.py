@@ -42,7 +42,7 @@ def as_number(value: Any, name: str) -> Any:
     if isinstance(value, np.generic):
         is_own = isinstance(value, np.number) or value.dtype.kind in "mMSU"
         return value if is_own else value.item()
-    if getattr(value, "shape", None) == () and carries_array(value):
+    if carries_array(value) and getattr(value, "shape", None) == ():
         inside = as_numpy(value, name)[()]
         return inside if inside.dtype.kind in "cmMSUO" else inside.item()
     return value
