@@ -27,7 +27,7 @@ LAYERS = [
     ["kernels", "comm", "micro", "vmi"],
     ["from_python", "from_text"],
     ["from_cpp"],
-    ["folders", "testing", "values"],
+    ["compat", "folders", "testing", "values"],
     ["names"],  # those that are public
     ["__init__"],
     ["conform", "editor"],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NoReturn
 
 import numpy as np
@@ -15,7 +17,7 @@ from ptokit.base.files import Fill, make_folder, write
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
-from ptokit.cli.sources import load_program
+from ptokit.cli.sources import built_program, built_programs, load_program
 from ptokit.cli.steps import Asked, finishing
 from ptokit.folders.arrays import array_for
 from ptokit.folders.goldens import run_goldens
@@ -86,6 +88,14 @@ def command(
             help="With --golden: bytes behind each array, for kernels that leave it.",
         ),
     ] = 0,
+    compat: Annotated[
+        bool,
+        typer.Option(
+            "--compat",
+            help="FILE is a Python program for the bindings of MLIR: execute it, run what it "
+            "builds.",
+        ),
+    ] = False,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -116,17 +126,18 @@ def command(
                 "--allow are for one program on arguments that are given",
                 fix="say it in a runs.toml beside the programs, or run the programs one by one",
             )
-        told = run_folder(
-            file,
-            seed=seed or 0,
-            grid=grid,
-            target=target,
-            place_tiles=asked.steps.place,
-            sync=asked.steps.sync,
-            rules=rules,
-            jobs=jobs,
-            max_seconds=max_seconds,
-        )
+        with _texts(file) if compat else nullcontext(file) as place:
+            told = run_folder(
+                place,
+                seed=seed or 0,
+                grid=grid,
+                target=target,
+                place_tiles=asked.steps.place,
+                sync=asked.steps.sync,
+                rules=rules,
+                jobs=jobs,
+                max_seconds=max_seconds,
+            )
         runs = [each.to_json() for each in told]
         answer(str(told), code=_code(told), runs=runs, counts=told.counts)
     if is_cpp(file):
@@ -135,7 +146,7 @@ def command(
         values, names = call.values(kernel), call.names(kernel)
         chosen = kernel.source.target
     else:
-        program = load_program(file)
+        program = built_program(file, entry) if compat else load_program(file)
         kernel = program[entry] if entry else program.entry()
         values, names = arguments(kernel, words), [f"%{p.name}" for p in kernel.function.params]
         chosen = asked.on(program.target(target, define))
@@ -159,6 +170,16 @@ def command(
     ).warnings
     pass_or_refuse(found, strict)
     _report(names, words, values, before, out, in_place, found)
+
+
+@contextmanager
+def _texts(file: Path) -> Generator[Path]:
+    """A folder with the programs that a Python file builds, as texts."""
+    with TemporaryDirectory() as folder:
+        for number, program in enumerate(built_programs(file)):
+            name = f"{file.stem}{f'-{number}' if number else ''}.pto"
+            (Path(folder) / name).write_text(program.text, "utf-8")
+        yield Path(folder)
 
 
 def _code(told: Outcomes) -> Exit:

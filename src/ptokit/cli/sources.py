@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from ptokit.base.diagnostics import usage_error
@@ -47,3 +48,30 @@ def shown_name(path: Path) -> str:
 def load_program(path: Path) -> Program:
     """The program in a file, or from standard input."""
     return loads(read_text(path), shown_name(path))
+
+
+def built_programs(path: Path) -> list[Program]:
+    """The programs that a Python file for the bindings of MLIR builds; what it prints is no answer.
+
+    The stand-in replaces bindings that are installed: it was asked for.
+    """
+    from ptokit import compat
+
+    compat.install(replace=True)
+    with redirect_stdout(sys.stderr):
+        return compat.programs_of(path)
+
+
+def built_program(path: Path, entry: str) -> Program:
+    """The one of them with this function, or the only one."""
+    found = built_programs(path)
+    fitting = [each for each in found if not entry or entry in each.kernels]
+    if len(fitting) != 1:
+        raise usage_error(
+            "which-kernel",
+            f"{path} builds {len(found)} programs",
+            got=[("functions", ", ".join(name for each in found for name in each.kernels))],
+            fix="name the function to launch: --entry",
+            site=Location(str(path), 0),
+        )
+    return fitting[0]

@@ -5,7 +5,7 @@ Every operation has one, and other MLIR tools read it without knowing the dialec
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
 
 _SEGMENTS = "operandSegmentSizes"
-_AXIS = "axis"
+AXIS = "axis"  # the key of the word that Level 2 has behind the types
 
 
 @dataclass
@@ -139,7 +139,7 @@ def _segments(attrs: dict[str, Attribute]) -> list[int] | None:
 def _labels(
     reader: Reader, head: Head, definition: Definition, raw: Raw, sizes: list[int] | None
 ) -> tuple[str, ...]:
-    slots = _slots(definition)
+    slots = slots_of(definition)
     if sizes is not None and len(sizes) < len(slots):
         slots = [slot for slot in slots if slot.label not in definition.ours]
     if sizes is None:
@@ -164,7 +164,7 @@ def _fitting(definition: Definition, label: str, value: Value) -> str:
     return next((n for n in (label, *others) if definition.takes(n, value.type)), label)
 
 
-def _slots(definition: Definition) -> list[Slot]:
+def slots_of(definition: Definition) -> list[Slot]:
     """The places of an operation: one, always taken, for operands that exclude each other, and
     two for a pair."""
     found: list[Slot] = []
@@ -176,7 +176,7 @@ def _slots(definition: Definition) -> list[Slot]:
     return found
 
 
-def _order(form: Form) -> list[str]:
+def order_of(form: Form) -> list[str]:
     """The operands of a form in generic order."""
     names = {o.name for o in (*form.ins, *form.outs)}
     return [n for n in _whole_order(form.insn) if n in names]
@@ -187,37 +187,51 @@ def _instruction(
 ) -> Op:
     results = list(raw.signature.results)
     # Records that share a name are told apart by what the attributes ask for.
-    for form in sorted(_with_variants(forms), key=lambda f: not agrees(f, raw.attrs)):
+    for form in sorted(with_variants(forms), key=lambda f: not agrees(f, raw.attrs)):
         outs = [o.name for o in form.outs]
         made = outs[-len(results) :] if results else []
         if outs and len(made) != len(results):
             continue
-        operands = [n for n in _order(form) if n not in made]
+        operands = [n for n in order_of(form) if n not in made]
         if sizes is not None and sizes != (_counts(form.insn, operands) or sizes):
             continue
         if len(operands) != len(raw.operands):
             continue
         pairs = zip(operands, raw.operands, strict=True)
         if all(form.accepts(form.insn.operand(n), v.type) for n, v in pairs):
-            values = reader.make_results(head, results)
-            places = [o.name for o in (*form.ins, *form.outs)]
             given = dict(zip(operands, raw.operands, strict=True))
-            labels = [n for n in places if n in given]
-            return Op(
-                f"pto.{form.mnemonic}",
-                [given[n] for n in labels],
-                tuple(labels),
-                values,
-                tuple(made or alias_labels(form, values)),
-                under_own_keys(reader, head, form.insn, _without_axis(form.insn, raw.attrs)),
-                [],
-                head.location,
-                form.insn,
-            )
+            return instruction_of(reader, head, form, given, results, raw.attrs)
     raise _no_form(reader, head, forms, raw)
 
 
-def _with_variants(forms: list[Form]) -> list[Form]:
+def instruction_of(
+    reader: Reader,
+    head: Head,
+    form: Form,
+    given: Mapping[str, Value],
+    results: list[Type],
+    attrs: dict[str, Attribute],
+) -> Op:
+    """An instruction in a form, of operands by label and the types of its results."""
+    values = reader.make_results(head, results)
+    places = [o.name for o in (*form.ins, *form.outs)]
+    labels = [n for n in places if n in given]
+    made = [o.name for o in form.outs][-len(results) :] if results else []
+    return Op(
+        f"pto.{form.mnemonic}",
+        [given[n] for n in labels],
+        tuple(labels),
+        values,
+        tuple(made or alias_labels(form, values)),
+        under_own_keys(reader, head, form.insn, _without_axis(form.insn, attrs)),
+        [],
+        head.location,
+        form.insn,
+    )
+
+
+def with_variants(forms: list[Form]) -> list[Form]:
+    """The forms, and behind them those without temporaries."""
     bare = [form.without_scratch for form in forms]
     return [*forms, *(b for b, f in zip(bare, forms, strict=True) if b != f)]
 
@@ -267,7 +281,7 @@ def _counts(insn: Insn, present: Container[str]) -> list[int] | None:
 
 
 def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon:
-    listed = " or ".join(dict.fromkeys(", ".join(_order(f)) for f in forms))
+    listed = " or ".join(dict.fromkeys(", ".join(order_of(f)) for f in forms))
     return reader.fail(
         f"{head.name} does not take {raw.signature}",
         "operand-count",
@@ -373,7 +387,7 @@ def _declared(op: Op) -> Container[str]:
     insn = op.insn
     assert insn is not None
     assert insn.asm is not None
-    axis = [_AXIS] if insn.asm.words else []
+    axis = [AXIS] if insn.asm.words else []
     return {*attr_keys(insn), *literal_keys(insn), *axis}
 
 
@@ -392,7 +406,7 @@ def _with_axis(insn: Insn, attrs: dict[str, Attribute]) -> dict[str, Attribute]:
         given = found.pop(key, None)
         if any(each in attrs for each, place in asm.place.items() if place == "own,"):
             value = attr.default if given is None else template_value(attr, given)
-            found[_AXIS] = StringAttr(words[value])
+            found[AXIS] = StringAttr(words[value])
     return found
 
 
@@ -402,9 +416,9 @@ def _without_axis(insn: Insn, attrs: dict[str, Attribute]) -> dict[str, Attribut
     found = {key: value for key, value in attrs.items() if always.get(key) != value}
     for name, words in insn.asm.words.items() if insn.asm else ():
         key, attr = next((k, a) for k, a in attr_keys(insn).items() if a.name == name)
-        word = found.get(_AXIS)
+        word = found.get(AXIS)
         if isinstance(word, StringAttr) and word.value in words:
-            del found[_AXIS]
+            del found[AXIS]
             value = attr.type(words.index(word.value))
             if value != attr.default:
                 found[key] = attribute_for(attr, value)
@@ -417,7 +431,7 @@ def _sizes(op: Op) -> list[int] | None:
     if definition is None:
         assert op.insn is not None
         return _counts(op.insn, op.labels)
-    slots = [s for s in _slots(definition) if s.label not in {*definition.ours} - {*op.labels}]
+    slots = [s for s in slots_of(definition) if s.label not in {*definition.ours} - {*op.labels}]
     if sum(s.optional or s.is_list for s in slots) < 2:
         return None
     counts = {s.label: op.labels.count(s.label) // s.places for s in slots}
@@ -428,7 +442,7 @@ def _sizes(op: Op) -> list[int] | None:
 
 def _generic_operands(op: Op) -> tuple[list[Value], list[Type]]:
     definition = DEFINITIONS.get(op.name)
-    order = _order(form_of(op)) if definition is None else [s.label for s in definition.operands]
+    order = order_of(form_of(op)) if definition is None else [s.label for s in definition.operands]
     values = [v for label in order for v in op.group(label)]
     return values, [v.type for v in values]
 

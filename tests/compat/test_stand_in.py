@@ -1,0 +1,338 @@
+"""Programs for the bindings of MLIR: they build programs of ours, and run as those do."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import compat
+from ptokit.base.diagnostics import PtoError
+from ptokit.compat.operations import operation_named
+from ptokit.from_text import Program
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.instructions import mnemonics
+from tests.command import command
+from tests.compat.programs import ADD
+
+
+@pytest.fixture(autouse=True)
+def stand_in() -> Iterator[None]:
+    compat.install(replace=True)
+    yield
+    compat.uninstall()
+
+
+def dialect(name: str) -> Any:
+    return importlib.import_module(f"mlir.dialects.{name}")
+
+
+def ir() -> Any:
+    return importlib.import_module("mlir.ir")
+
+
+def built(*inputs: Any, body: Callable[..., None]) -> Any:
+    """A module with one function `k` that has this body."""
+    func, mlir = dialect("func"), ir()
+    module = mlir.Module.create()
+    with mlir.InsertionPoint(module.body):
+        func.FuncOp.from_py_func(*inputs, name="k")(body)
+    return module
+
+
+def vector(rows: int, cols: int, element: str = "f32") -> Any:
+    pto = dialect("pto")
+    return pto.TileBufType.get([rows, cols], ir().Type.parse(element), pto.AddressSpace.VEC)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "add.py"
+    file.write_text(ADD, "utf-8")
+    return file
+
+
+def test_a_script_builds_a_program_that_runs(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program,) = compat.programs_of(script)
+    assert "pto.tadd" in capsys.readouterr().out
+    x, y = (np.random.default_rng(n).random((16, 64), np.float32) for n in (1, 2))
+    z = np.zeros_like(x)
+    program["add"][1](x, y, z, sync="insert")
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_both_packages_are_answered() -> None:
+    assert importlib.import_module("ptoas.mlir.ir").Module is ir().Module
+    assert importlib.import_module("ptoas.mlir.dialects.pto") is dialect("pto")
+
+
+def test_bindings_that_are_installed_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mlir").mkdir()
+    (tmp_path / "mlir" / "__init__.py").write_text("real = True\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    compat.install()
+    assert importlib.import_module("mlir").real
+    del sys.modules["mlir"]
+    compat.install(replace=True)
+    assert not hasattr(importlib.import_module("mlir"), "real")
+
+
+def test_uninstalled_it_answers_nothing() -> None:
+    compat.uninstall()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("mlir.ir")
+
+
+_CLASSES = [
+    name for name in (*DEFINITIONS, *mnemonics()) if name.partition(".")[0] in ("pto", "arith")
+]
+
+
+@pytest.mark.parametrize("start", range(0, len(_CLASSES), 200))
+def test_every_operation_has_a_class_and_a_function(start: int) -> None:
+    for name in _CLASSES[start : start + 200]:
+        of, _, rest = name.partition(".")
+        words = re.split(r"[._]", rest)
+        as_class = "".join(word[:1].upper() + word[1:] for word in words) + "Op"
+        assert operation_named(of, as_class), name
+        assert operation_named(of, rest.replace(".", "_")), name
+
+
+def test_the_text_is_that_of_the_program(script: Path) -> None:
+    (program,) = compat.programs_of(script)
+    again = Program(program.module)
+    assert [op.name for op in again.module.walk()].count("pto.tload") == 2
+
+
+def test_operations_have_the_line_of_python(script: Path) -> None:
+    (program,) = compat.programs_of(script)
+    line = next(n for n, text in enumerate(ADD.splitlines(), 1) if "TAddOp" in text)
+    (add,) = (op for op in program.module.walk() if op.name == "pto.tadd")
+    assert add.location.origin is not None
+    assert (add.location.origin.file, add.location.origin.line) == (str(script), line)
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+def _ops(module: Any, name: str) -> list[Any]:
+    return [op for op in module.ours.walk() if op.name == name]
+
+
+def test_operands_by_name_and_position_mean_the_same() -> None:
+    pto = dialect("pto")
+
+    def body() -> None:
+        a, b, c = (pto.AllocTileOp(vector(8, 64)).result for _ in range(3))
+        pto.TSubOp(a, b, c)
+        pto.TSubOp(dst=c, src1=b, src0=a)
+        pto.tsub(a, b, dst=c)
+
+    first, second, third = _ops(built(body=body), "pto.tsub")
+    assert first.labels == second.labels == third.labels
+    assert first.operands == second.operands == third.operands
+
+
+def test_a_plural_names_operands_that_are_numbered() -> None:
+    pto = dialect("pto")
+
+    def body() -> None:
+        tiles = [pto.AllocTileOp(vector(1, 128)).result for _ in range(2)]
+        out, scratch = (pto.AllocTileOp(vector(1, 256)).result for _ in range(2))
+        counts = dialect("pto").AllocTileOp(vector(1, 64, "i16")).result
+        pto.TMrgSortOp(srcs=tiles, dsts=[out], tmp=scratch, excuted=counts)
+
+    # The list of counts is no tile in the dialect: it is refused by what it takes, not by its name.
+    with pytest.raises(TypeError, match=r"pto\.tmrgsort"):
+        built(body=body)
+
+
+def test_attributes_are_members_names_or_numbers() -> None:
+    pto, mlir = dialect("pto"), ir()
+
+    def body() -> None:
+        a, b = (pto.AllocTileOp(vector(8, 64, e)).result for e in ("f32", "f16"))
+        pto.TCvtOp(a, b, rmode=pto.RoundModeAttr.get(pto.RoundMode.FLOOR))
+        pto.TCvtOp(a, b, rmode="FLOOR")
+        pto.TCvtOp(a, b, rmode=mlir.Attribute.parse("#pto<round_mode FLOOR>"))
+
+    found = [op.attrs for op in _ops(built(body=body), "pto.tcvt")]
+    assert found[0] == found[1] == found[2] != {}
+
+
+def test_flags_take_pipes_and_ids_as_members_or_numbers() -> None:
+    pto = dialect("pto")
+
+    def body() -> None:
+        pto.set_flag(pto.PIPE.PIPE_MTE2, pto.PIPE.PIPE_V, 3)
+        pto.wait_flag(pto.PIPE.PIPE_MTE2, pto.PIPE.PIPE_V, pto.EVENT_ID3)
+        pto.record_event(pto.TLOAD, pto.TVEC, pto.EVENT_ID0)
+        pto.wait_event(pto.TLOAD, pto.TVEC, pto.EVENT_ID0)
+        pto.barrier(pto.PIPE.PIPE_V)
+        pto.barrier(pto.TVEC)
+
+    text = str(built(body=body))
+    assert text.count("<PIPE_MTE2>, <PIPE_V>, <EVENT_ID3>") == 2
+    assert "pto.barrier_sync" in text
+
+
+def test_results_are_inferred_where_the_bindings_infer_them() -> None:
+    pto, arith, mlir = dialect("pto"), dialect("arith"), ir()
+    index = mlir.IndexType.get()
+    seen: list[str] = []
+
+    def body(n: Any) -> None:
+        total = arith.AddIOp(n, arith.ConstantOp(index, 2)).result
+        seen.append(str(total.type))
+        less = arith.CmpIOp(arith.CmpIPredicate.slt, total, n)
+        seen.append(str(arith.SelectOp(less, total, n).result.type))
+        seen.append(str(arith.IndexCastOp(index, pto.GetBlockIdxOp()).result.type))
+
+    built(index, body=body)
+    assert seen == ["index", "index", "index"]
+
+
+def test_loops_and_branches() -> None:
+    scf, arith, pto, mlir = dialect("scf"), dialect("arith"), dialect("pto"), ir()
+    index, point = mlir.IndexType.get(), mlir.InsertionPoint
+    pointer = pto.PtrType.get(mlir.F32Type.get())
+
+    def body(out: Any, n: Any) -> None:
+        c0, c1 = (arith.ConstantOp(index, k).result for k in (0, 1))
+        loop = scf.ForOp(c0, n, c1, [c0])
+        with point(loop.body):
+            odd = arith.CmpIOp(arith.CmpIPredicate.eq, loop.induction_variable, c1)
+            branch = scf.IfOp(odd, [index], hasElse=True)
+            with point(branch.then_block):
+                scf.YieldOp([c1])
+            with point(branch.else_block):
+                scf.YieldOp([c0])
+            more = arith.AddIOp(loop.inner_iter_args[0], branch.result)
+            scf.YieldOp([more.result])
+        one = arith.ConstantOp(mlir.F32Type.get(), 1.5).result
+        pto.store_scalar(out, loop.results[0], one)
+
+    program = compat.program(built(pointer, index, body=body))
+    out = np.zeros(4, np.float32)
+    program["k"][1](out, 5)
+    assert out.tolist() == [0, 1.5, 0, 0]
+
+
+def test_an_operation_by_its_name() -> None:
+    pto, mlir = dialect("pto"), ir()
+
+    def body() -> None:
+        tile = pto.AllocTileOp(vector(8, 64)).result
+        mlir.Operation.create("pto.tneg", operands=[tile, tile])
+
+    assert len(_ops(built(body=body), "pto.tneg")) == 1
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def test_what_is_unknown_is_told_by_name_with_its_line(script: Path) -> None:
+    wrong = ADD.replace("pto.TAddOp", "pto.TAdddOp")
+    script.write_text(wrong, "utf-8")
+    line = next(n for n, text in enumerate(wrong.splitlines(), 1) if "TAdddOp" in text)
+    with pytest.raises(PtoError, match=r"mlir\.dialects\.pto has no TAdddOp") as told:
+        compat.programs_of(script)
+    (found,) = told.value.diagnostics
+    assert found.location is not None
+    assert found.location.line == line
+    assert "tadd" in found.message
+
+
+def test_unknown_operands_and_attributes_are_told_with_those_there_are() -> None:
+    pto = dialect("pto")
+
+    def operand() -> None:
+        tile = pto.AllocTileOp(vector(8, 64)).result
+        pto.TAddOp(tile, tile, wrong=tile)
+
+    def key() -> None:
+        tile = pto.AllocTileOp(vector(8, 64)).result
+        pto.TAddOp(tile, tile, tile, wrong=3)
+
+    for body in (operand, key):
+        with pytest.raises(TypeError, match=r"pto\.tadd: there is no .*wrong.*src0") as told:
+            built(body=body)
+        assert "test_stand_in.py:" in str(told.value)
+
+
+def test_a_type_that_does_not_fit_is_told_at_its_line() -> None:
+    arith, mlir = dialect("arith"), ir()
+
+    def body(n: Any) -> None:
+        arith.AddIOp(n, arith.ConstantOp(mlir.F32Type.get(), 1.0))
+
+    with pytest.raises(PtoError, match="lhs and rhs have one type") as told:
+        built(mlir.IndexType.get(), body=body)
+    assert "test_stand_in.py" in str(told.value)
+
+
+def test_an_operation_outside_of_blocks() -> None:
+    with pytest.raises(ValueError, match="InsertionPoint"):
+        dialect("pto").GetBlockIdxOp()
+
+
+def test_texts_are_read_and_mistakes_in_them_are_errors_of_the_bindings() -> None:
+    mlir = ir()
+    assert "@k" in str(mlir.Module.parse("func.func @k() { return }"))
+    with pytest.raises(mlir.MLIRError, match=r"pto\.nothing"):
+        mlir.Module.parse("func.func @k() { pto.nothing }")
+
+
+def test_isinstance_asks_for_types_and_attributes() -> None:
+    mlir, pto = ir(), dialect("pto")
+    assert isinstance(mlir.IntegerType.get_signless(32), mlir.IntegerType)
+    assert isinstance(vector(8, 64), pto.TileBufType)
+    assert not isinstance(mlir.F32Type.get(), mlir.IntegerType)
+    assert isinstance(mlir.BoolAttr.get(True), mlir.BoolAttr)
+    assert isinstance(pto.PIPE.PIPE_V, pto.PIPE)
+    assert vector(8, 64).element_type == mlir.F32Type.get()
+    assert vector(8, 64).shape == [8, 64]
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_runs_a_script(script: Path, tmp_path: Path) -> None:
+    done = command(
+        "run", "--compat", script, "f32[16,64]", "f32[16,64]", "f32[16,64]", "--out", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "arg2.npy").is_file()
+    drawn = command("run", "--compat", script, "--seed", "1")
+    assert "1 ran" in drawn.stdout
+
+
+def test_the_command_says_what_a_script_lacks(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.py"
+    empty.write_text("import mlir.ir\n", "utf-8")
+    done = command("run", "--compat", empty)
+    assert "has built no module" in done.stderr
+    two = tmp_path / "two.py"
+    two.write_text(ADD + "    build()\n", "utf-8")
+    assert "builds 2 programs" in command("run", "--compat", two).stderr
+
+
+def test_modules_are_of_the_stand_in() -> None:
+    assert isinstance(dialect("scf"), ModuleType)
+    with pytest.raises(ModuleNotFoundError):
+        dialect("nothing")
+
+
+def test_the_program_of_the_guide() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs/guide/compat.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    exec(compile(code, str(page), "exec"), {"__name__": "guide"})
