@@ -143,10 +143,11 @@ def test_numbers_of_other_types_are_numbers() -> None:
 
     with device("a2a3", mode="auto"):
         tile = ptokit.Tile[ptokit.TileType.Vec, ptokit.float32, 16, 64]()
-        for number in (2, 2.0, Whole(2), np.int8(2), np.float16(2), np.longdouble(2), np.bool_(1)):
+        for number in (2, 2.0, Whole(2), np.int8(2), np.float16(2), np.longdouble(2), np.bool_(1),
+                       np.array(2.0), np.array(2, np.int8)):  # fmt: skip
             ptokit.TEXPANDS(tile, number)
             assert (tile.numpy() == float(number)).all()
-        for thing in (np.array(2.0), 2j, "2", np.complex64(2), None, np.timedelta64(2)):
+        for thing in (np.array(2j), 2j, "2", np.complex64(2), None, np.timedelta64(2)):
             with pytest.raises(ProgramError, match=r"TEXPANDS\.operands"):
                 ptokit.TEXPANDS(tile, thing)
 

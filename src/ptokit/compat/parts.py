@@ -277,9 +277,8 @@ class Location:
         pass
 
 
-own_files: list[
-    str
-] = []  # the files of programs, innermost last: their lines are told, not a library's
+# The files of programs, innermost last: their lines are told, not a library's.
+own_files: list[str] = []
 
 
 def here() -> Place:
@@ -292,8 +291,8 @@ def here() -> Place:
 
 def _is_script(frame: FrameType) -> bool:
     """Whether the frame is of a file that Python was started with; a module has a spec."""
-    known = frame.f_globals
-    return known.get("__name__") == "__main__" and known.get("__spec__") is None
+    known, is_file = frame.f_globals, not frame.f_code.co_filename.startswith("<")
+    return is_file and known.get("__name__") == "__main__" and known.get("__spec__") is None
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:

@@ -26,6 +26,16 @@ from ptokit.isa.spec import Insn, Operand
 class Calls(Writer):
     """Writes instructions."""
 
+    def _share(self, insn: Insn, tile: Value | None, other: Value | None) -> None:
+        """A tile that is laid over another one lies where that one does: in a loop that changes
+        tiles by turns, elsewhere in every round."""
+        if tile is None or other is None or other not in self.slots:
+            return
+        if not insn.numbers:
+            self.slots[tile] = self.slots[other]
+        elif not self.slots[other].text.startswith("0x"):
+            self.slots.pop(tile, None)  # a part of it: only the device knows where
+
     def _instruction(self, op: Op) -> None:
         insn = op.insn
         assert insn is not None
@@ -62,6 +72,8 @@ class Calls(Writer):
             self._local(op, call)
             return
         self._line(f"{call};", orders=_is_manual(insn))
+        if insn.renames:
+            self._share(insn, values[insn.binds], values[insn.renames])
         if op.results and not made:
             first = next(v for v in given.values() if isinstance(v, Value))
             self.names[op.result] = self._use(first)
