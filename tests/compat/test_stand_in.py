@@ -27,7 +27,7 @@ from tests.compat.programs import ADD
 def stand_in() -> Iterator[None]:
     compat.install(replace=True)
     yield
-    compat.uninstall()
+    compat.install()  # as the import has left it
 
 
 def dialect(name: str) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from ptokit.base.diagnostics import Diagnostic, usage_error
-from ptokit.base.files import Fill, make_folder, write
+from ptokit.base.files import Fill, make_folder, write, write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
@@ -178,7 +178,7 @@ def _texts(file: Path) -> Generator[Path]:
     with TemporaryDirectory() as folder:
         for number, program in enumerate(built_programs(file)):
             name = f"{file.stem}{f'-{number}' if number else ''}.pto"
-            (Path(folder) / name).write_text(program.text, "utf-8")
+            write_text(Path(folder) / name, program.text)
         yield Path(folder)
 
 

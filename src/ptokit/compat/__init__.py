@@ -103,6 +103,8 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
     It runs as any script does: with its folder first on the path, and what it prints is printed.
     What it raises is told with its line.
     """
+    if _finder not in sys.meta_path:
+        install()
     file = str(path)
     made = len(MODULES)
     with _as_script(file, arguments):
