@@ -47,6 +47,7 @@ def _is_installed() -> bool:
     return "ptokit" in {each.name for each in entry_points(group="pytest11")}
 
 
+@pytest.mark.slow
 def test_what_ci_runs_passes_and_leaves_findings_and_a_page(project: Path) -> None:
     assert len(commands(project)) == 4
     for command in commands(project):

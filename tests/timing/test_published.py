@@ -111,6 +111,7 @@ PUBLISHED: list[tuple[str, str, dict[str, int], float, dict[str, float]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_model_is_as_far_off_as_the_guide_says() -> None:
     """Every figure that was fitted, the goals they are to meet, and a roofline beside them."""
     guide = (ROOT / "docs/guide/timing.md").read_text()

@@ -13,6 +13,8 @@ import pytest
 
 from tests.passes.test_finish import program
 
+pytestmark = pytest.mark.slow  # compilers and processes take their time
+
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
 module attributes {{pto.target_arch = "a5"}} {{

@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.native.support import needs_compiler
 from tests.tools.test_systemtests import ROOT
 from tests.tools.test_systemtests import folder as folder  # its programs
+
+pytestmark = pytest.mark.slow  # compilers and processes take their time
 
 
 @needs_compiler

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # compilers and processes take their time
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 module attributes {pto.target_arch = "a5"} {

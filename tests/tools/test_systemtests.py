@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from cmakelists import Lists  # noqa: E402
 
+pytestmark = pytest.mark.slow  # compilers and processes take their time
+
 LISTS = """
 set(ALL_TESTCASES
 tfill
