@@ -142,7 +142,7 @@ def test_operands_by_name_and_position_mean_the_same() -> None:
     assert first.operands == second.operands == third.operands
 
 
-def test_a_plural_names_operands_that_are_numbered() -> None:
+def test_what_an_operation_does_not_take_is_refused_by_its_kind() -> None:
     pto = dialect("pto")
 
     def body() -> None:

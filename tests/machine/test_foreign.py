@@ -215,3 +215,27 @@ def test_the_number_is_read_at_every_launch() -> None:
         raised[1](np.ones(SIZES, np.float32), y, by, path="lowered")
         assert np.all(y == expected)
         by += 1
+
+
+@kernel(mode="manual")
+def beyond(x: Any) -> None:
+    GlobalTensor(x[8:24, :])
+
+
+@kernel(mode="manual")
+def beyond_as_it_stands(x: Any) -> None:
+    import math  # noqa: F401 - which no lowered kernel has: nobody else looks at the slice
+
+    GlobalTensor(x[8:24, :])
+
+
+@pytest.mark.parametrize(
+    ("body", "path"), [(beyond, "eager"), (beyond, "lowered"), (beyond_as_it_stands, "eager")]
+)
+def test_a_slice_is_never_cut_short(body: Any, path: str) -> None:
+    """As NumPy would: a kernel would move fewer rows than it says."""
+    x = np.zeros(SIZES, np.float32)
+    with pytest.raises(ProgramError) as caught:
+        body[1](x, path=path)
+    assert caught.value.codes == ("slice-range",)
+    assert x[8:24].shape == (8, 64)  # outside of kernels NumPy is what it is

@@ -116,7 +116,26 @@ def softened(x: Any) -> Any:
     return np.exp(x - x.max(1, keepdims=True))
 
 
+@kernel(mode="auto")
+def by_columns(x: Any, y: Any) -> None:
+    t = load(x)
+    top = rowmax(t)
+    store(y, t * where(top > 2.0, 1.0, top) + where(top <= rowmin(t), top, 0.5))
+
+
+@kernel(mode="auto")
+def from_the_end(x: Any, y: Any) -> None:
+    store(y[-16:, :], load(x[-16:, :]) + load(x[-1, :]))
+
+
+def limited(x: Any) -> Any:
+    top = x.max(1, keepdims=True)
+    return x * np.where(top > 2, np.float32(1), top) + np.float32(0.5)
+
+
 CASES = {
+    "columns compared": (by_columns, lambda: (random(16, 64),), limited),
+    "from the end": (from_the_end, lambda: (random(48, 64),), lambda x: x[-16:] + x[-1]),
     "carried": (running, lambda: (random(64, 64),), lambda x: x.reshape(4, 16, 64).max(0)),
     "branch, taken": (branching, lambda: (random(16, 64),), lambda x: x * 2, 1),
     "branch, not taken": (branching, lambda: (random(16, 64),), lambda x: x + np.float32(100), 0),

@@ -8,7 +8,7 @@ of one row (`colsum(a)`) meets all columns or rows of another.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -40,10 +40,8 @@ _REDUCED = {
 }  # fmt: skip
 _COMPARED = {"<": CmpMode.LT, "<=": CmpMode.LE, ">": CmpMode.GT, ">=": CmpMode.GE,
              "==": CmpMode.EQ, "!=": CmpMode.NE}  # fmt: skip
-# What may take the place of a call with its sources exchanged.
-_EXCHANGED = {"+": "+", "*": "*", "&": "&", "|": "|", "^": "^", "maximum": "maximum",
-              "minimum": "minimum", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==",
-              "!=": "!="}  # fmt: skip
+# Operations whose sources may be exchanged.
+_EXCHANGED = ("+", "*", "&", "|", "^", "maximum", "minimum")
 
 
 @cache
@@ -139,7 +137,7 @@ class Value(Opened):
     def to(self, element: Any, rounding: RoundMode = RoundMode.CAST_RINT) -> Value:
         """The same numbers in another element type."""
         kind = dtype(element)
-        return self if kind is self.dtype else carried("TCVT", self, kind, mode=rounding)
+        return self if kind is self.dtype else converted(self, kind, rounding)
 
     @public
     def numpy(self) -> Array:
@@ -155,6 +153,7 @@ class Mask(Value):
     """A truth value per element, as a comparison leaves them."""
 
     extent: Extent
+    is_column: bool = False  # of columns, whose elements lie as those of a row
 
     @property
     def is_mask(self) -> bool:
@@ -181,9 +180,9 @@ def combine(name: str, *sources: Any) -> Any:
     shape = _common(name, values)
     if _is_column(values):
         return _on_rows(name, sources)
-    exchanged = ((_EXCHANGED[name], sources[::-1]),) if name in _EXCHANGED else ()
-    for attempt, given in ((name, sources), *exchanged):
-        found = _attempt(attempt, given, shape)
+    orders = (sources, sources[::-1]) if name in _EXCHANGED else (sources,)
+    for given in orders:
+        found = _attempt(name, given, shape)
         if found is not None:
             return found
     whole = tuple(_spread(each, shape, _element(values)) for each in sources)
@@ -218,26 +217,28 @@ def _issue(chosen: Chosen, sources: tuple[Any, ...], valid: tuple[Size, Size]) -
     return result
 
 
-def carried(name: str, value: Value, kind: DType, **attrs: Any) -> Value:
-    """A value that one instruction brings into another type or memory, element by element."""
-    source = as_row(value) if _is_column([value]) else value
-    shape = extent(source)
-    result, target = vector_type(shape, kind), current().target
-    chosen = fitting(INSTRUCTIONS[name], (source.spec,), result, target, tuple(attrs.items()))
-    if chosen is None:
-        raise _none_does(f"{source.dtype} to {kind}", (source,))
-    found = Value(_issue(chosen, (source,), shape.valid))
+def converted(value: Value, kind: DType, rounding: RoundMode) -> Value:
+    """The numbers of a value in another element type."""
+    source = _in_row(value)
+    found = _moved("TCVT", source, extent(source), kind, mode=rounding)
+    if found is None:
+        raise _none_does(f"{value.dtype} to {kind}", (value,))
     return found if source is value else as_column(found)
 
 
 def transposed(value: Value) -> Value:
     """A value with its rows as columns."""
-    shape = extent(value).turned
-    result, target = vector_type(shape, value.dtype), current().target
-    chosen = fitting(INSTRUCTIONS["TTRANS"], (value.spec,), result, target)
-    if chosen is None:
+    found = _moved("TTRANS", value, extent(value).turned, value.dtype)
+    if found is None:
         raise _none_does("transpose", (value,))
-    return Value(_issue(chosen, (value,), shape.valid))
+    return found
+
+
+def _moved(name: str, value: Value, shape: Extent, kind: DType, **attrs: Any) -> Value | None:
+    """What one instruction makes of a value; None: its rules do not take these tiles."""
+    result, target = vector_type(shape, kind), current().target
+    chosen = fitting(INSTRUCTIONS[name], (value.spec,), result, target, tuple(attrs.items()))
+    return None if chosen is None else Value(_issue(chosen, (value,), shape.valid))
 
 
 @public
@@ -276,6 +277,8 @@ def where(condition: Any, yes: Any, no: Any) -> Value:
         raise fail("value-mask", "where chooses by a comparison of values",
                    got=[("condition", type(condition).__name__)],
                    fix="where(a > b, a, b)")  # fmt: skip
+    if condition.is_column:
+        return as_column(where(replace(condition, is_column=False), _in_row(yes), _in_row(no)))
     chosen = next((v for v in (yes, no) if isinstance(v, Value)), None)
     kind = float32 if chosen is None else chosen.dtype
     sources = [_spread(each, condition.extent, kind) for each in (yes, no)]
@@ -365,8 +368,14 @@ def _is_column(values: list[Value]) -> bool:
 
 def _on_rows(name: str, sources: tuple[Any, ...]) -> Value:
     """An operation on columns, whose bytes lie as those of a row do: no target computes on them."""
-    turned = tuple(as_row(each) if isinstance(each, Value) else each for each in sources)
-    return as_column(combine(name, *turned))
+    found = combine(name, *map(_in_row, sources))
+    if isinstance(found, Mask):
+        return replace(found, is_column=True)
+    return as_column(found)
+
+
+def _in_row(given: Any) -> Any:
+    return as_row(given) if isinstance(given, Value) and _is_column([given]) else given
 
 
 def as_row(value: Value) -> Value:
@@ -392,15 +401,15 @@ def _near(given: Any) -> Any:
     """A value where the vector unit finds it; a product lies beside the cube."""
     if not isinstance(given, Value) or given.spec.loc == TileType.Vec:
         return given
-    try:
-        return carried("TMOV", given, given.dtype)
-    except PtoError:
+    found = _moved("TMOV", given, extent(given), given.dtype)
+    if found is None:
         raise fail(
             "value-memory",
             f"no instruction of {current().target.name} brings a product to the vector unit",
             got=[("value", given.spec)],
             fix="store it in an array and load it from there",
-        ) from None
+        )
+    return found
 
 
 def _spread(given: Any, shape: Extent, kind: DType) -> Any:

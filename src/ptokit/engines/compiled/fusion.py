@@ -18,7 +18,16 @@ from typing import NamedTuple
 
 from ptokit.base.dtypes import DType
 from ptokit.engines.compiled.lanes import Lanes, stored, widest
-from ptokit.engines.compiled.loops import APART, DENSE, ONE, VECTOR, Pointwise, as_element, spread
+from ptokit.engines.compiled.loops import (
+    APART,
+    DENSE,
+    ONE,
+    VECTOR,
+    Pointwise,
+    as_element,
+    over_outer_axes,
+    spread,
+)
 from ptokit.engines.compiled.memories import Memories
 from ptokit.engines.compiled.natives import Kernel
 from ptokit.engines.compiled.text import Function, Value
@@ -145,18 +154,10 @@ class Chain:
             for _, kind, index in step.numbers
         }
 
-        def outer(axis: int, begins: Sequence[Value]) -> None:
-            if axis == self.axes - 1:
-                self._line(code, begins, [s[-1] for s in strides], extents[-1], numbers)
-                return
+        def line(begins: Sequence[Value]) -> None:
+            self._line(code, begins, [s[-1] for s in strides], extents[-1], numbers)
 
-            def body(_: Value, *moved: Value) -> Sequence[Value]:
-                outer(axis + 1, moved)
-                return [code.behind(p, s[axis]) for p, s in zip(moved, strides, strict=True)]
-
-            code.loop("0", extents[axis], "1", body, [("ptr", p) for p in begins])
-
-        outer(0, places)
+        over_outer_axes(code, places, strides, extents, line)
         return code.text()
 
     def _line(

@@ -7,7 +7,7 @@ The inner axis goes in vectors; it is the one along which the result lies densel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +24,30 @@ from ptokit.machine.access import Access
 DENSE, ONE, APART = "dense", "one", "apart"  # how an array goes along the inner axis
 VECTOR = 64  # bytes
 _MOST_PIECES = 64  # of one instruction
+
+
+def over_outer_axes(
+    code: Function,
+    places: Sequence[Value],
+    strides: Sequence[Sequence[Value]],
+    extents: Sequence[Value],
+    line: Callable[[Sequence[Value]], None],
+) -> None:
+    """Loops over all axes but the last; `line` writes what is done along that, from where arrays
+    begin there."""
+
+    def outer(axis: int, begins: Sequence[Value]) -> None:
+        if axis == len(extents) - 1:
+            line(begins)
+            return
+
+        def body(_: Value, *moved: Value) -> Sequence[Value]:
+            outer(axis + 1, moved)
+            return [code.behind(p, s[axis]) for p, s in zip(moved, strides, strict=True)]
+
+        code.loop("0", extents[axis], "1", body, [("ptr", p) for p in begins])
+
+    outer(0, places)
 
 
 @dataclass(frozen=True)
@@ -53,18 +77,10 @@ class Pointwise:
             given[label] = as_element(code, kind, code.word(at))
             at += 1
 
-        def outer(axis: int, begins: list[Value]) -> None:
-            if axis == self.axes - 1:
-                self._line(code, begins, [s[-1] for s in strides], extents[-1], given)
-                return
+        def line(begins: Sequence[Value]) -> None:
+            self._line(code, list(begins), [s[-1] for s in strides], extents[-1], given)
 
-            def body(_: Value, *moved: Value) -> Sequence[Value]:
-                outer(axis + 1, list(moved))
-                return [code.behind(p, s[axis]) for p, s in zip(moved, strides, strict=True)]
-
-            code.loop("0", extents[axis], "1", body, [("ptr", p) for p in begins])
-
-        outer(0, places)
+        over_outer_axes(code, places, strides, extents, line)
         return code.text()
 
     def _line(

@@ -606,7 +606,15 @@ class ArraySymbol(NotANumber, PointerSymbol):
                 "the elements of an array are known only at run time: a kernel moves them",
                 "load_scalar(x, i) reads one, GlobalTensor(x)[...] is a part to load",
             )
-        return ArrayPart(self, index)
+        known = zip(parts, self.shape, strict=False)
+        return ArrayPart(self, tuple(_from_the_start(part, size) for part, size in known))
+
+
+def _from_the_start(part: Any, size: int) -> Any:
+    """A position or slice whose known numbers do not count from the end, as NumPy has them."""
+    if isinstance(part, slice):
+        return slice(_from_the_start(part.start, size), _from_the_start(part.stop, size), part.step)
+    return part + size if isinstance(part, int) and part < 0 else part
 
 
 class ArrayPart(NotANumber, PointerSymbol):
