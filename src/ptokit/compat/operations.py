@@ -145,7 +145,7 @@ def _labelled(named: Mapping[str, Any], labels: Sequence[str]) -> dict[str, list
         if not values:
             continue
         meant = _meant(folded(key), labels)
-        if not meant or len(meant) < len(values) > 1 < len(meant):
+        if not meant or 1 < len(meant) < len(values):
             raise _Unfit(f"there is no operand {key}; its operands: {', '.join(labels)}")
         if len(meant) == 1:
             found.setdefault(meant[0], []).extend(values)
