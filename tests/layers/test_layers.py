@@ -19,6 +19,7 @@ MODULES = sorted(p for p in ROOT.rglob("*.py"))
 
 LAYERS = [
     ["base"],
+    ["pictures"],
     ["isa"],
     ["ir", "machine"],
     ["repair", "timing"],
@@ -27,7 +28,8 @@ LAYERS = [
     ["kernels", "comm", "micro", "vmi"],
     ["from_python", "from_text"],
     ["from_cpp"],
-    ["compat", "folders", "testing", "values"],
+    ["folders", "testing", "values"],
+    ["compat"],
     ["names"],  # those that are public
     ["__init__"],
     ["conform", "editor"],

@@ -178,6 +178,19 @@ def is_parameter(leaf: Any) -> bool:
     return isinstance(leaf, numbers_and_tiles) or carries_array(leaf)
 
 
+def outlined(value: Any) -> Any:
+    """An argument of the same kind without its contents: what a kernel is lowered for."""
+    tree = taken_apart(value, is_record)
+    return tree.build([_outline(leaf) for leaf in tree.leaves])
+
+
+def _outline(leaf: Any) -> Any:
+    if not carries_array(leaf):
+        return leaf
+    array = as_array(leaf)
+    return np.empty(array.shape, array.dtype)
+
+
 def as_passed(value: Any) -> Any:
     """An argument as a kernel sees it that runs as it stands: an f32, a number of 64 bits, an array
     that is sliced as strictly as on the other path."""

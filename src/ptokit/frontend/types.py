@@ -177,6 +177,18 @@ class Tile(NotANumber, TileObject, metaclass=TileMeta):
         access.write(broadcast(values, self.spec.dtype, access.shape))
         access.mark_defined()
 
+    def _repr_html_(self) -> str:
+        from ptokit.pictures.layouts import layout_svg
+        from ptokit.pictures.notebook import beside, card
+        from ptokit.pictures.values import values_svg
+
+        spec, pictures = self.spec, list[str]()
+        if self.storage is not None:
+            access = tile_access(self)
+            pictures.append(values_svg(access.read(), access.defined(), (spec.rows, spec.cols)))
+        pictures.append(layout_svg(spec.axis_map(self.vr, self.vc), spec.box, spec.layout))
+        return card(str(self), beside(*pictures), note=f"{spec.nbytes} bytes")
+
     def GetValue(self, offset: int) -> int | float:
         """Read the element at an offset in memory order, in the scalar unit (see GETVAL)."""
         return cast("Any", Instruction(INSTRUCTIONS["GETVAL"])(self, offset))

@@ -12,6 +12,7 @@ from typing import Any
 from ptokit.base.diagnostics import (
     Diagnostic,
     ProgramError,
+    PtoError,
     PtoWarning,
     usage_error,
 )
@@ -342,3 +343,16 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.source}>"
+
+    def _repr_html_(self) -> str:
+        """What every target says of it: for its last launch, or for what it declares."""
+        from ptokit.pictures.notebook import card, toned
+
+        try:
+            args, consts = self.programs.memory.last or self.source.sampled()
+        except PtoError:
+            said = toned(f'{self.name}.check("all", ...) says what each target finds', "soft")
+        else:
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                said = self.check("all", *args, **consts).table()
+        return card(self.name, said, note=str(self.source))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from inspect import signature
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, usag
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.emit.cpp import emit_cpp
-from ptokit.frontend.arguments import leaves_of
+from ptokit.frontend.arguments import leaves_of, outlined
 from ptokit.frontend.launch import Schedule, progress
 from ptokit.ir.printer import print_module
 from ptokit.isa.targets import Target
@@ -132,6 +132,7 @@ class Launch:
                 return run
         asked = kernel.programs.asked(**lowering)
         execution = Execution(kernel, self.blocks, asked, wanted, args, consts)
+        memory.last = tuple(map(outlined, args)), consts
         mode = execution.mode
         if wanted.timing and execution.programs.keeper is not None:
             # In a process of its own nobody hears what it issues: its text is timed.
@@ -157,7 +158,7 @@ class Launch:
             done.found,
             outcome.chosen,
             None if done.recorder is None else self._timed(done.recorder, args, shown),
-            lambda run: self._reported(run, args, shown),
+            _Afterwards(self, args, shown),
         )
 
     def _key(
@@ -198,7 +199,7 @@ class Launch:
             outcome.machine,
             warnings=known.found,
             chosen=outcome.chosen,
-            _page=lambda run: self._reported(run, args, shown),
+            _again=_Afterwards(self, args, shown),
         )
 
     def _with_slack(
@@ -310,12 +311,6 @@ class Launch:
             return inf
         return len(run.warnings)
 
-    def _reported(self, run: Run, args: Sequence[Any], options: Mapping[str, Any]) -> Page:
-        """The page of a run that has ended."""
-        with warnings.catch_warnings(action="ignore", category=PtoWarning):
-            timing = run.timing or self.kernel.time(self.blocks, args, **options)
-            return self.page(timing, run.warnings, args, options)
-
     def page(
         self,
         timing: Timing,
@@ -340,6 +335,24 @@ class Launch:
         data = page_data(timing, **texts, tiles=tiles, findings=found or ())
         data["checked"] = found is not None
         return Page(f"{kernel.name} on {target.name}", [data])
+
+
+class _Afterwards(NamedTuple):
+    """A launch that has ended, for whoever asks more of it."""
+
+    launch: Launch
+    args: Sequence[Any]
+    options: Mapping[str, Any]
+
+    def timing(self) -> Timing:
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            launch = self.launch
+            return launch.kernel.time(launch.blocks, self.args, **self.options)
+
+    def page(self, run: Run) -> Page:
+        timing = run.timing or self.timing()
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            return self.launch.page(timing, run.warnings, self.args, self.options)
 
 
 def unheard(_: int) -> None:

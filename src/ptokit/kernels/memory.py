@@ -23,6 +23,8 @@ class LaunchMemory:
 
     replays: Replays = field(default_factory=Replays)  # launches that are repeated as they were
     shortcuts: Shortcuts = field(default_factory=Shortcuts)  # to those
+    # The arguments and constants of the last launch that was a new one, without their contents.
+    last: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     # What checked launches were found to lack, by all that it depends on.
     _verdicts: dict[Hashable, tuple[Diagnostic, ...]] = field(
         default_factory=dict[Hashable, tuple[Diagnostic, ...]]

@@ -182,7 +182,8 @@ def _meeting(one: Statement, other: Statement) -> Meeting | None:
 
 def outline(text: str, file: str) -> Outline | None:
     """The outline of a program; None: it cannot be read."""
-    return of_python(text) if file.endswith(".py") else of_text(text)
+    is_python = file.endswith(".py") or file.startswith("<ipython")  # which names cells so
+    return of_python(text) if is_python else of_text(text)
 
 
 # ---- Python --------------------------------------------------------------------------------------

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from ptokit.pictures.svg import COLOURS, EDGE, INK, SOFT, WELL, box, drawing, words
 from ptokit.report.memory_map import Placed, Step, covered
 
 WIDTH, HEIGHT = 720, 150  # of one panel
 LEFT, RIGHT, TOP, GAP = 74, 44, 30, 24
 THIN = 13  # pixels of the smallest tile: its name fits
 NAMED = 44  # instructions whose names fit below their columns
-COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#9c755f", "#d4a72c")
-INK, SOFT, EDGE, WELL = "#24292f", "#6a737d", "#c4c9d0", "#f3f4f6"
 
 
 def memory_svg(
@@ -44,17 +43,8 @@ def memory_svg(
         parts += _names(steps, columns, top - GAP + 6)
         top += 64
     whole = LEFT + WIDTH + RIGHT
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {top:.0f}" '
-            f'width="{whole}" height="{top:.0f}" font-family="sans-serif" font-size="11">',
-            f'<rect width="{whole}" height="{top:.0f}" rx="8" fill="white"/>',
-            f'<text x="{LEFT}" y="20" font-size="14" font-weight="bold" fill="{INK}">'
-            f"{escape(title)}</text>",
-            *parts,
-            "</svg>",
-        ]
-    )
+    heading = words(LEFT, 20, title, INK, 'font-size="14" font-weight="bold"')
+    return drawing(whole, top, [heading, *parts], f"memory map of {title}")
 
 
 @dataclass(frozen=True)
@@ -106,10 +96,10 @@ class _Panel:
             f"{self.capacity:,} bytes, {share:.1f} %</text>"
         )
         yield from self._gauge()
-        yield _box(LEFT, self.top, WIDTH, self.bottom - self.top, WELL, f'stroke="{EDGE}"')
+        yield box(LEFT, self.top, WIDTH, self.bottom - self.top, WELL, f'stroke="{EDGE}"')
         for first, behind in sorted(loops):
             x, wide = self.columns.span(first, behind)
-            yield _box(x, self.top, wide, self.bottom - self.top, "#000", 'fill-opacity=".045"')
+            yield box(x, self.top, wide, self.bottom - self.top, "#000", 'fill-opacity=".045"')
         for number, tile in enumerate(self.tiles):
             yield from self._tile(tile, COLOURS[number % len(COLOURS)])
         for first, behind in loops:
@@ -120,10 +110,10 @@ class _Panel:
     def _gauge(self) -> Iterator[str]:
         """All of the memory, to scale, at the right of the title."""
         wide, left, y = 220, LEFT + WIDTH - 220, self.top - 15
-        yield _box(left, y, wide, 8, WELL, f'stroke="{EDGE}"')
+        yield box(left, y, wide, 8, WELL, f'stroke="{EDGE}"')
         for number, tile in enumerate(self.tiles):
             x = left + wide * tile.start / self.capacity
-            yield _box(x, y, max(1.0, wide * tile.nbytes / self.capacity), 8,
+            yield box(x, y, max(1.0, wide * tile.nbytes / self.capacity), 8,
                        COLOURS[number % len(COLOURS)])  # fmt: skip
 
     def _tile(self, tile: Placed, colour: str) -> Iterator[str]:
@@ -131,10 +121,10 @@ class _Panel:
         x, wide = self.columns.span(*tile.life)
         label = f"{tile.name}: {tile.what}, {tile.nbytes:,} bytes at 0x{tile.start:x}"
         yield f"<g><title>{escape(label)}</title>"
-        yield _box(x, y, wide, tall - 1, colour, 'fill-opacity=".28"')
+        yield box(x, y, wide, tall - 1, colour, 'fill-opacity=".28"')
         for first, last in _lives(tile):
             left, across = self.columns.span(first, last)
-            yield _box(left, y, across, tall - 1, colour)
+            yield box(left, y, across, tall - 1, colour)
         yield "</g>"
         beside = f'<text y="{y + min(tall, 26) / 2 + 3.5:.1f}" font-size="10"'
         yield f'{beside} x="{x + 4:.1f}" fill="{INK}">{escape(tile.name)}</text>'
@@ -164,13 +154,6 @@ def _names(steps: Sequence[Step], columns: _Columns, y: float) -> Iterator[str]:
             f'<text transform="translate({x:.1f},{y:.1f}) rotate(48)" fill="{SOFT}" '
             f'font-size="9">{escape(step.name)}{line}</text>'
         )
-
-
-def _box(x: float, y: float, wide: float, tall: float, fill: str, more: str = "") -> str:
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall:.1f}" fill="{fill}"'
-        f"{' ' + more if more else ''}/>"
-    )
 
 
 __all__ = ["memory_svg"]

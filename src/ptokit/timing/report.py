@@ -374,6 +374,25 @@ class Timing:
         ]
         return sorted(found, key=lambda span: span.start)
 
+    def svg(self) -> str:
+        """The work of every pipe over time, as a picture."""
+        from ptokit.pictures.timeline import timeline_svg
+
+        lanes: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
+        for core in self.outcome.cores:
+            name = self.core_name(core)
+            lanes |= {(name, PIPE_NAMES[pipe]): [] for pipe in sorted(core.busy)}
+            for what, pipe, start, end, _ in sorted(core.nodes, key=lambda node: node[2]):
+                work = self._item(what).label, self._us(start), self._us(end)
+                lanes[name, PIPE_NAMES[pipe]].append(work)
+        return timeline_svg(lanes, self.us)
+
+    def _repr_html_(self) -> str:
+        from ptokit.pictures.notebook import beside, card, plain
+
+        head, *more = str(self).splitlines()
+        return card(head, beside(self.svg()), plain("\n".join(line[2:] for line in more)))
+
     # ---- what is written ------------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
