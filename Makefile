@@ -69,12 +69,13 @@ oracle: $(DEV) ## The race checker against happens-before by brute force, on ran
 mutation: $(DEV) ## Change the package in some 120 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py
 
+# KEEP names a folder for the answers: a run that was stopped goes on with them.
 mutants: $(DEV) ## Take synchronisation out of programs or get it wrong, piece by piece; all must be found
-	@$(BIN)/python tools/mutants.py
-	@$(BIN)/python tools/cpp_mutants.py
+	@$(BIN)/python tools/mutants.py $(if $(KEEP),--keep $(KEEP)/mutants)
+	@$(BIN)/python tools/cpp_mutants.py $(if $(KEEP),--keep $(KEEP)/cpp_mutants)
 
 fixes: $(DEV) ## Repair every race mutant of the examples and 200 random kernels, and run them
-	@$(BIN)/python tools/fixes.py
+	@$(BIN)/python tools/fixes.py $(if $(KEEP),--keep $(KEEP)/fixes)
 
 conform: $(RUNTIME) ## Run the recorded cases, when they lie beside the checkout
 	@$(BIN)/ptokit conform ../shared/golden

@@ -179,12 +179,16 @@ def best(call: Callable[[], dict[str, float]], rounds: int) -> dict[str, float]:
     return {name: min(each[name] for each in found) for name in found[0]}
 
 
-def rows(quick: bool) -> Iterator[tuple[str, str, tuple[int, ...], list[float]]]:
-    """What grows, the step, the sizes, and the seconds at each."""
+def rows(
+    quick: bool, is_chosen: Callable[[str], bool]
+) -> Iterator[tuple[str, str, tuple[int, ...], list[float]]]:
+    """What grows, the step, the sizes, and the seconds at each, of the rows that are chosen."""
     rounds = 1 if quick else 3
     with tempfile.TemporaryDirectory() as folder:
         kernel = loaded(folder)
         for name, (make, sizes) in SERIES.items():
+            if not is_chosen(name):
+                continue
             sizes = sizes[:2] if quick else sizes
             found: dict[str, list[float]] = {}
             for size in sizes:

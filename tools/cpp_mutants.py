@@ -1,6 +1,6 @@
 """Take pairs of signal and wait, and barriers, out of C++ kernels, one at a time: who notices?
 
-python tools/cpp_mutants.py [-v] [--proof 6] [--targets a2a3,a5] [FILE.py ...]
+python tools/cpp_mutants.py [-v] [--proof 6] [--targets a2a3,a5] [--keep ANSWERS] [FILE.py ...]
 
 The kernels are those of the examples, written as C++ and compiled. Nothing of a source is changed:
 the calls that are taken out do not reach the machine. A pair is a line that signals and a line that
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from kept import Pieces
 from mutants import (
     EXAMPLES,
     TEXTS,
@@ -31,6 +32,7 @@ from mutants import (
     Verdict,
     about,
     closing_line,
+    is_fine,
     load,
     verdict,
 )
@@ -287,6 +289,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--proof", type=int, default=6, help="schedules for a silent mutant")
     parser.add_argument("--targets", default=",".join(TEXTS))
+    parser.add_argument("--keep", type=Path, help="where answers are, to go on with them")
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
     files = options.files or sorted(EXAMPLES.glob("*.py"))
@@ -297,17 +300,20 @@ def main() -> int:
             if path.stem not in ("harness", "run_all")
             for subject in subjects(path, options.targets.split(","), Path(folder))
         )
-        tally = told(known, options.proof, options.verbose)
-    return 1 if tally["MISSED"] or tally["misplaced"] or tally["false alarm"] else 0
+        tally = told(known, options.proof, options.verbose, options.keep)
+    return 0 if is_fine(tally) else 1
 
 
-def told(subjects: Iterable[Mutable], proof: int, verbose: bool) -> Counter[str]:
-    """Print what became of the mutants of each, and of all of them."""
+def told(
+    subjects: Iterable[Mutable], proof: int, verbose: bool, keep: Path | None = None
+) -> Counter[str]:
+    """Print what became of the mutants of each, and of all of them; `keep`: where answers are."""
+    pieces = Pieces(keep, Verdict)
     tally: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     for subject in subjects:
         here: Counter[str] = Counter()
-        for each in judged(subject, proof):
+        for each in pieces.do(subject.name, lambda each=subject: [*judged(each, proof)]):
             here[each.word] += 1
             kinds[each.kind] += bool(each.kind)
             if verbose or each.word not in ("found", "harmless"):

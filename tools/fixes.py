@@ -1,6 +1,6 @@
 """Break kernels piece by piece, have every race repaired, and run what comes out.
 
-python tools/fixes.py [-v] [--kernels 200] [--jobs 2] [FILE ...]
+python tools/fixes.py [-v] [--kernels 200] [--jobs 2] [--keep ANSWERS] [FILE ...]
 
 The broken ones are the race mutants of the examples (`mutation.py`), and random kernels in manual
 mode (`tests/fuzz/programs.py`) of which some, many or all barriers are gone. A repaired one is
@@ -8,6 +8,8 @@ mode (`tests/fuzz/programs.py`) of which some, many or all barriers are gone. A 
 * clean, when no checker complains and its bytes are those of the unbroken one;
 * left, when something remains, and nothing is worse;
 * WORSE, when it complains of more than before, or gives other bytes without a complaint.
+
+With `--keep` a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -29,7 +32,8 @@ from typing import Any
 TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 
-from mutants import EXAMPLES, RACES, SUBJECTS, about, load, manual_cases, run  # noqa: E402
+from kept import Pieces  # noqa: E402
+from mutants import EXAMPLES, PARTS, RACES, SUBJECTS, about, load, manual_cases, run  # noqa: E402
 from mutation import Mutant, mutants  # noqa: E402
 
 from ptokit.base.diagnostics import Diagnostic  # noqa: E402
@@ -176,11 +180,17 @@ def closing_line(tally: Counter[str]) -> str:
     return f"fixes: {tally['clean']} of {tally.total()} clean, {tally['WORSE']} worse"
 
 
+def is_fine(tally: Counter[str]) -> bool:
+    """Whether nearly all are clean, and none is worse."""
+    return not tally["WORSE"] and tally["clean"] >= TARGET * tally.total()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--kernels", type=int, default=200, help="random ones")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
+    parser.add_argument("--keep", type=Path, help="where answers are, to go on with them")
     parser.add_argument("-v", "--verbose", action="store_true", help="every repair")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
@@ -188,19 +198,20 @@ def main() -> int:
         *sorted(EXAMPLES.glob("*.py")),
         *(SUBJECTS / f"{each}.py" for each in ACROSS),
     ]
-    parts = 4 * options.jobs  # small pieces, so that nobody waits long for the last one
+    kept = Pieces(options.keep, Outcome)
     with ProcessPoolExecutor(options.jobs) as pool:
+        submit = partial(kept.submit, pool)
         work = {
-            path.name: [pool.submit(of_example, path, i, parts) for i in range(parts)]
+            path.name: [submit(of_example, path, i, PARTS) for i in range(PARTS)]
             for path in files
             if path.stem not in ("harness", "run_all") and manual_cases(load(path))
         }
         work["random kernels"] = [
-            pool.submit(of_seeds, i, parts, options.kernels) for i in range(parts)
+            submit(of_seeds, i, 2 * PARTS, options.kernels) for i in range(2 * PARTS)
         ]
         for name, pieces in work.items():
             here: Counter[str] = Counter()
-            for outcome in itertools.chain.from_iterable(piece.result() for piece in pieces):
+            for outcome in itertools.chain.from_iterable(piece() for piece in pieces):
                 here[outcome.word] += 1
                 if options.verbose or outcome.word != "clean":
                     print(f"{outcome.word}: {outcome.what}: {outcome.why}")
@@ -208,7 +219,10 @@ def main() -> int:
             print(f"{name:<28} {counts}", flush=True)
             tally += here
     print(closing_line(tally))
-    return 1 if tally["WORSE"] or tally["clean"] < TARGET * tally.total() else 0
+    is_met = "met" if is_fine(tally) else "MISSED"
+    share = tally["clean"] / max(1, tally.total())
+    print(f"goal: at least {TARGET:.0%} clean, none worse: {is_met}, {share:.1%}")
+    return 0 if is_fine(tally) else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Take synchronisation out of programs, or get it wrong, one piece at a time, and see who notices.
 
-python tools/mutants.py [-v] [--schedules 60] [--jobs 2] [FILE ...]
+python tools/mutants.py [-v] [--schedules 60] [--jobs 2] [--keep ANSWERS] [FILE ...]
 
 The programs are the manual examples and the subjects of this folder, whose statements are removed,
 changed and moved (`mutation.py`), and the texts of the auto examples, with whatever order the
@@ -15,7 +15,7 @@ compiler has put into them (`text_mutation.py`). A mutant runs with all checkers
 A warning that the unmodified program has not is a complaint as well. The program itself must run
 without errors under many random schedules: everything else is a false alarm.
 A file may name the cases worth mutating in `MUTATED`; otherwise all its manual cases are. Of the
-cases of a kernel each mutant takes a few, in turn.
+cases of a kernel each mutant takes a few, in turn. With `--keep` a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,7 +43,8 @@ EXAMPLES = ROOT / "examples"
 SUBJECTS = Path(__file__).resolve().parent / "subjects"
 sys.path[:0] = [str(EXAMPLES), str(Path(__file__).resolve().parent)]
 
-from mutation import Mutant, mutants  # noqa: E402
+from kept import Pieces  # noqa: E402
+from mutation import KINDS, Mutant, mutants  # noqa: E402
 from text_mutation import text_mutants  # noqa: E402
 
 from ptokit import PtoError, loads  # noqa: E402
@@ -57,7 +59,9 @@ WORDS = ("found", "misplaced", "harmless", "MISSED", "false alarm")
 MOST_CASES = 2  # of a kernel and a target, for each mutant that lacks a statement; others have one
 MOST_OF_CHANGED = 4  # kernels and targets, for each mutant that has something changed
 MOST_OF_TEXT = 60  # mutants of one text, spread over it
+PARTS = 8  # pieces of a file
 TEXTS = ("a2a3", "a5")  # targets for which texts are made
+WANTED = 1500  # mutants, of every kind of order: in a core, between cores, between devices
 
 
 # Of an unmodified example: the warnings it has, and the bytes of its arrays.
@@ -93,6 +97,7 @@ def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
 
 
 Ran = tuple[tuple[Diagnostic, ...], list[bytes]]
+Answer = Callable[[], list[Verdict]]
 
 
 def run(case: Any, target: str, **how: Any) -> Ran:
@@ -296,17 +301,17 @@ def _alarms(path: Path, case: Any, target: str, seed: int) -> Iterable[Verdict]:
 
 
 def work_of(
-    pool: ProcessPoolExecutor, parts: int, path: Path, count: int, proof: int, line: int = 0
-) -> list[Future[list[Verdict]]]:
+    submit: Callable[..., Answer], parts: int, path: Path, count: int, proof: int, line: int = 0
+) -> list[Answer]:
     """All that is to be done about one file, in pieces, so that nobody waits long for the last."""
     module = load(path)
-    work: list[Future[list[Verdict]]] = []
+    work: list[Answer] = []
     if manual_cases(module):
         if not line:
-            work += [pool.submit(watch_original, path, count, i, parts) for i in range(parts)]
-        work += [pool.submit(judge_mutants, path, i, parts, proof, line) for i in range(parts)]
+            work += [submit(watch_original, path, count, i, parts) for i in range(parts)]
+        work += [submit(judge_mutants, path, i, parts, proof, line) for i in range(parts)]
     if not line and any(auto_cases(module)):
-        work += [pool.submit(judge_texts, path, i, parts, proof) for i in range(parts)]
+        work += [submit(judge_texts, path, i, parts, proof) for i in range(parts)]
     return work
 
 
@@ -323,6 +328,20 @@ def closing_line(tally: Counter[str], kinds: Counter[str]) -> str:
     )
 
 
+def is_fine(tally: Counter[str]) -> bool:
+    """Whether all is found, where it is, and nothing else."""
+    return not (tally["MISSED"] or tally["misplaced"] or tally["false alarm"])
+
+
+def goal_line(tally: Counter[str], kinds: Counter[str]) -> str:
+    """What is wanted of a whole run, and whether it is so."""
+    lacking = sorted(kind for kind in KINDS if not kinds[kind])
+    is_met = is_fine(tally) and kinds.total() >= WANTED and not lacking
+    wanted = f"at least {WANTED:,} mutants of all {len(KINDS)} kinds, none missed or misplaced"
+    without = f" (without {', '.join(lacking)})" if lacking else ""
+    return f"goal: {wanted}, no false alarm: {'met' if is_met else 'MISSED'}{without}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("files", nargs="*", type=Path)
@@ -330,15 +349,17 @@ def main() -> int:
     parser.add_argument("--proof", type=int, default=PROOF, help="schedules for a silent mutant")
     parser.add_argument("--line", type=int, default=0, help="only mutants of this line")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
+    parser.add_argument("--keep", type=Path, help="where answers are, to go on with them")
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
+    pieces = Pieces(options.keep, Verdict)
     files = options.files or [*sorted(EXAMPLES.glob("*.py")), *sorted(SUBJECTS.glob("*.py"))]
     how = (options.schedules, options.proof, options.line)
     with ProcessPoolExecutor(options.jobs) as pool:
         queued = {
-            path: work_of(pool, 4 * options.jobs, path, *how)
+            path: work_of(partial(pieces.submit, pool), PARTS, path, *how)
             for path in files
             if path.stem not in ("harness", "run_all")
         }
@@ -347,7 +368,7 @@ def main() -> int:
             for number, part in enumerate(work):
                 if sys.stderr.isatty():
                     print(f"\r{path.name:<28} {number}/{len(work)}", end="\r", file=sys.stderr)
-                for verdict in part.result():
+                for verdict in part():
                     here[verdict.word] += 1
                     if verdict.kind:
                         kinds[verdict.kind] += 1
@@ -358,7 +379,9 @@ def main() -> int:
                 print(f"{path.name:<28} {counts}", flush=True)
                 tally += here
     print(closing_line(tally, kinds))
-    return 1 if tally["MISSED"] or tally["misplaced"] or tally["false alarm"] else 0
+    if not options.files:
+        print(goal_line(tally, kinds))
+    return 0 if is_fine(tally) else 1
 
 
 if __name__ == "__main__":

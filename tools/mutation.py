@@ -54,6 +54,7 @@ SYNC = (set(_ORDERING) | FLAGS | FIFO) - _VALUES
 METHODS = {"Wait", "Record"}  # of events
 _KINDS = {Word: "rank", Flag: "flag", CoreFlag: "cross-core", Meeting: "cross-core",
           Buffer: "buffer", Barrier: "barrier"}  # fmt: skip
+KINDS = {*_KINDS.values(), "event", "fifo", "unit flag", "register"}  # a whole run has them all
 
 
 def kind_of(name: str) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import hashlib
 import json
 import os
 import shutil
@@ -30,6 +29,7 @@ from queue import SimpleQueue
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from kept import state
 from mutating.by_hand import BY_HAND
 from mutating.changes import Change, all_changes, compiles
 from mutating.equivalent import EQUIVALENT
@@ -71,19 +71,9 @@ class Verdict:
 # ---- which tests run which block ---------------------------------------------------------------
 
 
-def state() -> str:
-    """A name for the sources and the tests as they are."""
-    digest = hashlib.sha256()
-    for folder in ("src", "tests"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".pto", ".txt", ".json"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def traced() -> dict[str, dict[str, Any]]:
     """Test -> the blocks it runs and its time; from the last run if nothing has changed."""
-    kept = KEPT / f"{state()}.json"
+    kept = KEPT / f"{state(('src', 'tests'))}.json"
     if kept.exists():
         return json.loads(kept.read_text("utf-8"))
     print("mutation: finding out which tests run what ...", flush=True)

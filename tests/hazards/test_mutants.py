@@ -111,6 +111,40 @@ def test_a_checker_that_sees_nothing_is_found_out(
     assert tool.closing_line(counted, Counter({"flag": 2})) == line
 
 
+def test_a_run_that_was_stopped_goes_on(
+    tool: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, answers = tmp_path / "flags.py", tmp_path / "answers"
+    path.write_text(FLAGS, "utf-8")
+    given = ["mutants", "--proof", "1", "--schedules", "1", "--jobs", "1", "--keep", str(answers)]
+    monkeypatch.setattr(sys, "argv", [*given, str(path)])
+    monkeypatch.setattr(tool, "PARTS", 2)
+    assert tool.main() == 0
+    first = capsys.readouterr().out
+    kept = answers.read_text("utf-8")
+    answers.write_text(kept[: kept.rstrip().rindex("\n") + 1], "utf-8")  # the last was not done
+    assert tool.main() == 0
+    assert capsys.readouterr().out == first
+    assert sorted(answers.read_text("utf-8")) == sorted(kept)
+    monkeypatch.setattr(tool.ProcessPoolExecutor, "submit", None)
+    assert tool.main() == 0, "nothing is left to do"
+    answers.write_text('"another state of the sources"\n' + kept.partition("\n")[2], "utf-8")
+    tool.Pieces(answers, tool.Verdict)
+    assert len(answers.read_text("utf-8").splitlines()) == 1, "its answers are forgotten"
+
+
+def test_the_goal_of_a_whole_run(tool: ModuleType) -> None:
+    fine, kinds = Counter(found=1600), Counter(dict.fromkeys(tool.KINDS, 200))
+    assert tool.goal_line(fine, kinds).endswith("no false alarm: met")
+    assert tool.goal_line(Counter(found=1600, MISSED=1), kinds).endswith("MISSED")
+    assert tool.goal_line(fine, Counter(flag=1400)).endswith(
+        "MISSED (without barrier, buffer, cross-core, event, fifo, rank, register, unit flag)"
+    )
+
+
 def test_a_complaint_about_a_correct_example_is_a_false_alarm(
     tool: ModuleType, tmp_path: Path
 ) -> None:
