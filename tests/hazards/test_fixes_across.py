@@ -15,7 +15,10 @@ import pytest
 
 from ptokit import *
 from ptokit import loads
+from ptokit.isa.spec import Pipe
 from ptokit.repair.search import Repair, repair
+from ptokit.repair.signals import core_signals
+from ptokit.repair.spelling import PythonSpelling, TextSpelling
 from tests.hazards.support import at
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +120,24 @@ def tool() -> Any:
     sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "examples")]
     yield importlib.import_module("fixes")
     sys.path[:] = before
+
+
+def test_a_wait_is_the_other_end_of_its_signal() -> None:
+    """As their effects say: the same token, with as much beside it."""
+    pairs = {each.gives.name: (each.takes.name, each.by_core) for each in core_signals()}
+    assert pairs == {
+        "ffts_cross_core_sync": ("wait_flag_dev", False),
+        "set_intra_block": ("wait_intra_block", True),
+        "sync_set": ("sync_wait", False),
+        "set_cross_block": ("wait_cross_block", False),
+    }
+    text, python = TextSpelling(), PythonSpelling("from ptokit import *")
+    code = "pto.set_cross_block <PIPE_MTE3>, 3"
+    assert text.awaited(code, Pipe.MTE2, "3") == "pto.wait_cross_block <PIPE_MTE2>, 3"
+    code = "ffts_cross_core_sync(PIPE_MTE3, getFFTSMsg(2, i))"
+    assert python.awaited(code, Pipe.MTE2, "i") == "wait_flag_dev(i)"
+    code = "set_intra_block(PIPE_MTE3, i)"
+    assert python.awaited(code, Pipe.MTE2, "i") == "wait_intra_block(PIPE_MTE2, i)"
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ptokit.base.comm_enums import NotifyOp, WaitCmp
 from ptokit.base.diagnostics import Diagnostic
@@ -25,20 +26,11 @@ from ptokit.base.evidence import BETWEEN_BLOCKS, BETWEEN_CORES, BETWEEN_RANKS, E
 from ptokit.isa.comm_signal import TNOTIFY, TWAIT
 from ptokit.isa.effects import Reach
 from ptokit.isa.pipes import TFREE, TPOP
-from ptokit.isa.spec import Insn, Pipe
-from ptokit.isa.sync import (
-    ffts_cross_core_sync,
-    set_ffts_base_addr,
-    set_flag,
-    set_intra_block,
-    sync_set,
-    sync_wait,
-    wait_flag,
-    wait_flag_dev,
-    wait_intra_block,
-)
+from ptokit.isa.spec import Pipe
+from ptokit.isa.sync import set_ffts_base_addr, set_flag, wait_flag
 from ptokit.isa.targets import TARGETS
 from ptokit.repair.outline import Outline, Statement
+from ptokit.repair.signals import core_signals, names, signal_of
 from ptokit.repair.spelling import SECOND, Spelling
 from ptokit.repair.steps import Remedy, Step
 
@@ -53,18 +45,16 @@ class _Signal:
     id: str  # as it is written; empty: that of a rank
 
 
-def _names(*records: Insn) -> str:
-    """The names of instructions in both languages, for a pattern."""
-    names = {each.name.rpartition(".")[2] for each in records}
-    names |= {word for each in records if each.asm is not None for word in each.asm.syntax}
-    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+@lru_cache(maxsize=1)
+def _words() -> re.Pattern[str]:
+    """A line that signals other cores, waits for them, or does either with other ranks."""
+    gives = names(*(each.gives for each in core_signals()))
+    takes = names(*(each.takes for each in core_signals()))
+    ranks = names(TNOTIFY, TWAIT)
+    return re.compile(rf"(?:\w+\.)*?(?:({gives})|({takes})|({ranks}))\b(.*)", re.DOTALL)
 
 
-_GIVES = _names(ffts_cross_core_sync, set_intra_block, sync_set)
-_TAKES = _names(wait_flag_dev, wait_intra_block, sync_wait)
-_OTHER_RANKS = _names(TNOTIFY, TWAIT)
 _NOTIFY = TNOTIFY.name.rpartition(".")[2]
-_WORDS = re.compile(rf"(?:\w+\.)*?(?:({_GIVES})|({_TAKES})|({_OTHER_RANKS}))\b(.*)", re.DOTALL)
 _MESSAGE = re.compile(r"getFFTSMsg\([^,]*,\s*(.*?)\)\)\s*$")
 _PIPE = re.compile(r"PIPE_\w+")
 
@@ -124,7 +114,7 @@ def _signals(program: Outline, *near: Statement) -> list[_Signal]:
         if each.blocks or each in found:
             continue
         code = program.code(each)
-        word = _WORDS.match(code.removeprefix("pto."))
+        word = _words().match(code.removeprefix("pto."))
         if word is not None:
             given = word[1] is not None or word[3] == _NOTIFY
             found[each] = _Signal(each, code, given, "" if word[3] else _id(code))
@@ -163,7 +153,8 @@ def _awaited(
     behind = [s for s in given if s.at.first > one.first]
     for signal in sorted(behind, key=lambda s: s.at.first):
         ids = [signal.id]
-        if set_intra_block.name in signal.code:  # who gives it decides which of the two is meant
+        pair = signal_of(signal.code)
+        if pair is not None and pair.by_core:  # who gives it decides which of the two is meant
             plain = re.sub(rf"\s*\+\s*{SECOND}$", "", signal.id)
             ids = [plain, f"{plain} + {SECOND}"]
         loop = _loop(signal.at)

@@ -23,13 +23,9 @@ from ptokit.isa.sync import (
     wait_flag_dev,
     wait_intra_block,
 )
+from ptokit.repair.signals import core_signals, signal_of
 
 _NOWHERE = Location("", 0)
-_SIGNALS = (
-    (ffts_cross_core_sync, wait_flag_dev),
-    (set_intra_block, wait_intra_block),
-    (sync_set, sync_wait),
-)
 SECOND = 16  # the counters of vector core 1 lie so far behind those of vector core 0
 
 
@@ -105,10 +101,10 @@ class TextSpelling:
         )
 
     def awaited(self, code: str, dst: Pipe, id: str) -> str:
-        ends = {w: v for g, t in _SIGNALS for w, v in zip(_words(g), _words(t), strict=True)}
-        name = re.search("|".join(re.escape(each) for each in ends), code)
-        assert name is not None
-        code = code.replace(name[0], ends[name[0]], 1)
+        signal = signal_of(code)
+        assert signal is not None
+        for given, taken in zip(_words(signal.gives), _words(signal.takes), strict=True):
+            code = re.sub(rf"\b{re.escape(given)}\b", taken, code, count=1)
         return re.sub(r"PIPE_\w+", f"PIPE_{dst.name}", code, count=1)
 
     def heading(self, code: str) -> tuple[int, str] | None:
@@ -165,10 +161,11 @@ class PythonSpelling:
         )
 
     def awaited(self, code: str, dst: Pipe, id: str) -> str:
-        if set_intra_block.name not in code:
-            return f"{self._named(wait_flag_dev.name)}({id})"
-        pipe = self._named(f"PIPE_{dst.name}")
-        return f"{self._named(wait_intra_block.name)}({pipe}, {id})"
+        signal = signal_of(code)
+        assert signal is not None
+        *pipes, _ = (each for each in signal.takes.operands if not each.optional)
+        given = ", ".join([self._named(f"PIPE_{dst.name}")] * len(pipes) + [id])
+        return f"{self._named(signal.takes.name)}({given})"
 
     def heading(self, code: str) -> tuple[int, str] | None:
         if self._all or self._module or not self._names:
@@ -179,7 +176,7 @@ class PythonSpelling:
 
 
 def _is_ours(name: str) -> bool:
-    signals = (insn for pair in _SIGNALS for insn in pair)
+    signals = (insn for each in core_signals() for insn in (each.gives, each.takes))
     ours = {insn.name for insn in (set_flag, wait_flag, pipe_barrier, SYNCALL, *signals)}
     ours |= {"getFFTSMsg", "SyncCoreType"}
     return name in ours or re.fullmatch(r"PIPE_\w+|EVENT_ID\d", name) is not None
