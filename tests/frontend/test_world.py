@@ -267,6 +267,44 @@ def test_a_loop_of_tests_that_nobody_ends() -> None:
         world.run(program)
 
 
+def test_a_kernel_that_tests_lets_other_ranks_go_on_at_once() -> None:
+    """Two blocks look, each once, before the other rank has its turn."""
+    world = World(2)
+    word, looks = world.signals(), []
+
+    def looking() -> None:
+        while not TTEST(word.signal(), 1, WaitCmp.EQ):
+            looks.append(get_block_idx())
+
+    def program(rank: int) -> None:
+        if rank:
+            TNOTIFY(word.signal(0), 1, NotifyOp.Set)
+        else:
+            launch({"vector": looking}, grid=2)
+
+    world.run(program)
+    assert looks == [0, 1]
+
+
+def test_a_kernel_that_tests_for_what_no_rank_brings() -> None:
+    world = World(2)
+    word = world.signals()
+
+    def looking() -> None:
+        while not TTEST(word.signal(), 1, WaitCmp.EQ):
+            pass
+
+    with pytest.raises(PtoError) as error:
+        world.run(lambda rank: None if rank else launch({"vector": looking}))
+    assert error.value.codes == ("E1",)
+    with world.rank(0):  # where nobody takes turns
+        with pytest.raises(PtoError) as error:
+            launch({"vector": looking})
+        assert error.value.codes == ("E1",)
+        with pytest.raises(WouldBlock, match="a loop around TTEST on rank 0"):
+            looking()
+
+
 def test_signals_are_watched_at_home() -> None:
     world = World(2)
     word = world.signals()

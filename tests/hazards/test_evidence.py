@@ -196,6 +196,8 @@ def test_what_one_edge_mends_is_shown_once() -> None:
 
 def test_causes_beyond_ten_are_counted() -> None:
     found = [replace(raised(two_loads()).diagnostics[0], code=f"E{number}") for number in range(12)]
-    text = rendered([*found, found[0]])
+    text = rendered(found)
     assert text.count(": error[E") == 10
     assert text.endswith("2 more causes: `findings` and --json have them all")
+    plain = [replace(each, evidence=None) for each in found]
+    assert rendered(plain).count(": error[E") == 12, "what breaks a rule is all told"

@@ -169,6 +169,27 @@ def test_atomic_additions_do_not_race_with_each_other() -> None:
     assert "E7" in codes(lambda: program(True), grid=4)
 
 
+def test_an_addition_races_with_everybody_who_reads_the_sum() -> None:
+    """That the first reader was told of it does not order the second, at whatever time it was."""
+    total = array(0.0)
+
+    def program() -> None:
+        tile = at(F32(), 0)
+        if get_block_idx() == 0:
+            TEXPANDS(tile, 1.0)
+            PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+            TSTORE[AtomicType.AtomicAdd](G32(total), tile)  # the first of its pipe
+        elif get_block_idx() == 1:
+            TLOAD(tile, G32(total))  # one
+        else:
+            TLOAD(tile, G32(total))  # two
+
+    found = check(program, grid=3)
+    assert [d.code for d in found] == ["E7", "E7"]
+    lines = {marked(program, mark) for mark in ("one", "two")}
+    assert {d.location.line for d in found if d.location is not None} == lines
+
+
 @pytest.mark.parametrize("ways", list(product(list(ScatterAtomicOp), repeat=2)))
 def test_atomic_writes_of_one_kind_commute(ways: tuple[ScatterAtomicOp, ...]) -> None:
     """Sums, maxima and minima come out the same in any order, a sum and a maximum do not."""

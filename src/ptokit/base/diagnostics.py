@@ -202,16 +202,16 @@ _MOST_CAUSES = 10
 
 
 def rendered(found: Sequence[Diagnostic]) -> str:
-    """What people read: one complaint per cause, of those that have several ten causes at most."""
+    """What people read: one complaint per cause, and of races ten causes at most."""
     groups = causes(found)
-    is_grouped = len(groups) < len(found)
+    is_cut = len(groups) > _MOST_CAUSES and any(each.evidence for each in groups)
     lines: list[str] = []
-    for group in groups[:_MOST_CAUSES] if is_grouped else groups:
+    for group in groups[:_MOST_CAUSES] if is_cut else groups:
         lines.append(group.first.render())
         if group.others:
             places = dict.fromkeys(f"line {d.location.line}" for d in group.others if d.location)
             lines.append(f"  and {len(group.others)} more with this cause: {', '.join(places)}")
-    if is_grouped and len(groups) > _MOST_CAUSES:
+    if is_cut:
         more = len(groups) - _MOST_CAUSES
         lines.append(f"{more} more causes: `findings` and --json have them all")
     return "\n".join(lines)

@@ -58,6 +58,12 @@ def wait_for_others(ready: Condition) -> bool:
     return rank is not None and rank.ranks.wait(ready)
 
 
+def others_run() -> bool:
+    """Whether there are ranks that take turns with this one."""
+    rank = here()
+    return rank is not None and rank.ranks.is_running
+
+
 def poll() -> bool:
     """Let other ranks go on after a test that failed; False when testing again is hopeless."""
     rank = here()
@@ -215,6 +221,8 @@ class Ranks:
     def wait(self, ready: Condition) -> bool:
         """Give the turn away until the condition holds; False: it never will."""
         stream = self._turn
+        if stream is not None:
+            stream.polls = 0
         while not ready():
             if stream is None or stream.stuck:
                 return False

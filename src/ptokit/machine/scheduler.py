@@ -39,13 +39,13 @@ from ptokit.machine.journal import Journal, PromptJournal
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
-from ptokit.machine.ranks import coroutine, here, poll, wait_for_others
+from ptokit.machine.ranks import coroutine, here, others_run, poll, wait_for_others
 from ptokit.machine.recording import Recording
 from ptokit.machine.resident import Again, Resident
+from ptokit.machine.sync import MOST_LOOKS
 
 Program = Callable[[], Any]
 MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
-_BUDGET = 20_000  # looks at memory while nothing else happens: a loop around them is hopeless
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +279,7 @@ class Scheduler:
         self._worked: dict[PipeQueue, int] = {}  # pieces of work so far, where a pace is kept
         self._numbers = 0 if self._history is None else self._history.first_core(self._rank) + 1
         self._in_vain = 0  # how often cores looked for something while nobody did anything else
+        self._is_hopeless = False  # to look again
         self._started = self.blocks.start
         self._hub: Any = None
         self._failure: BaseException | None = None
@@ -385,11 +386,9 @@ class Scheduler:
                 if self._started < self.blocks.stop:
                     self._start_block()  # somebody waits for blocks that have not begun
                     continue
-                if self._in_vain > _BUDGET:
-                    if here() is not None and poll():  # another rank may bring what they look for
-                        self._in_vain = 0
-                        continue
-                elif wait_for_others(lambda: any(s.ready for s in self.streams)):
+                if not self._is_hopeless and wait_for_others(
+                    lambda: any(s.ready for s in self.streams)
+                ):
                     continue
                 explain(self)
                 return
@@ -482,12 +481,17 @@ class Scheduler:
 
     def _look_again(self) -> bool:
         """Nobody can go on but those who look for something: let each of them look, in turn."""
-        self._in_vain += 1
-        if self._started < self.blocks.stop or self._in_vain > _BUDGET:
+        if self._started < self.blocks.stop:
             return False
         looking = [s for s in self._running if s.polls]
-        self._resume(looking[self._in_vain % len(looking)])
-        return True
+        turn, self._in_vain = self._in_vain, self._in_vain + 1
+        if not others_run():
+            self._is_hopeless = turn >= MOST_LOOKS
+        elif turn % len(looking) == 0:  # what they look for comes from another rank, if at all
+            self._is_hopeless = not poll()
+        if not self._is_hopeless:
+            self._resume(looking[turn % len(looking)])
+        return not self._is_hopeless
 
     def _resume(self, stream: Stream) -> None:
         self.machine.core = stream.core

@@ -30,7 +30,7 @@ from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
-from ptokit.machine.ranks import poll, wait_for_others
+from ptokit.machine.ranks import others_run, poll, wait_for_others
 from ptokit.machine.registers import LocalPointer
 from ptokit.machine.words import Words
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
+MOST_LOOKS = 20_000  # at memory while nothing else happens: a loop around them is hopeless
 _NUMBERS = (int, float, np.generic)
 Place = Site | Location
 
@@ -79,6 +80,7 @@ class Sync:
         }
         self.words = Words(self)
         self._engines = count(CORES // 2)
+        self.in_vain = 0  # tests that failed, one behind the other
 
     @property
     def core(self) -> Core:
@@ -432,7 +434,10 @@ class Sync:
 
     def look_again(self, what: str, site: Place) -> bool:
         """Somebody has looked in vain: let others go on; False when that is hopeless."""
-        return poll()
+        if others_run():
+            return poll()
+        self.in_vain += 1
+        return self.in_vain < MOST_LOOKS
 
     @property
     def clocks(self) -> Clocks | None:

@@ -117,6 +117,7 @@ class Words:
         """Whether every word satisfies the comparison now; if not, let other devices go on."""
         words = self._look(token, tensor, call, site)
         if signals.holds(words, token).all():
+            self._sync.in_vain = 0
             self._learn(token, tensor, words)
             return True
         what = f"a loop around {_short(call.insn)}{_on_rank()}"
