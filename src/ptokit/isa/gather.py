@@ -20,13 +20,15 @@ from ptokit.isa.gather_forms import (
     INDEX_RULES,
     PATTERN_RULES,
     GatherAxis,
+    by_index,
+    by_pattern,
     dst_region,
     garbage_rows,
     row_step,
     scratch_region,
     src0_region,
 )
-from ptokit.isa.idioms import MOVES
+from ptokit.isa.idioms import MOVES, Lookup, Moves
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.language import in_text
 from ptokit.isa.pointwise import COPIED, narrow, plain
@@ -39,6 +41,16 @@ from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows
 EVERYTHING = (slice(None), slice(None))
 _UNSIGNED = on("a5")  # compares unsigned 32-bit numbers, and counts elements in whole vectors
 _ON_KIRIN = on(KIRIN)
+
+
+def _moved(o: Any) -> Moves | Lookup | None:
+    """A pattern moves bytes; an index names an element of all of src0."""
+    if by_pattern(o):
+        return MOVES
+    if not by_index(o) or not o.target.is_device:
+        return None
+    size = o.src0.itemsize
+    return Lookup("dst", "src0", "src1", size, size, o.src0.numel)
 
 
 @insn(
@@ -138,7 +150,7 @@ _ON_KIRIN = on(KIRIN)
         )
     ),
     cost=GATHER,
-    idiom=lambda o: MOVES if o.src1 is None and o.k_value is None else None,
+    idiom=_moved,
 )
 def TGATHER(
     dst: Array,
@@ -307,6 +319,16 @@ def _offsets_read(o: Any) -> int:
     return ceil_to(_blocks(o), 8) if _ON_KIRIN(o) else _blocks(o)
 
 
+def _whole_blocks(o: Any) -> Lookup | None:
+    """The blocks of rows that end with one."""
+    if not o.target.is_device or o.dst.vc % per_block(o.dst):
+        return None
+    last = o.src.numel * o.src.itemsize - BLOCK_BYTES
+    return Lookup(
+        "dst", "src", "offset", BLOCK_BYTES, 1, last + 1, is_unsigned=True, aligned=BLOCK_BYTES
+    )
+
+
 @insn(
     out("dst"),
     src("src", view=View.STORAGE, carries=True),
@@ -358,6 +380,7 @@ def _offsets_read(o: Any) -> int:
         {"dst": "Vec f16 1x512", "src": "Vec f16 4x256", "offset": "Vec u32 1x32 = 64"},
     ],
     cost=GATHER,
+    idiom=_whole_blocks,
 )
 def TGATHERB(dst: Array, src: Array, offset: Array, ops: Ops, poison: Poison) -> None:
     """Copy 32-byte blocks of src, each from a byte offset of its own, to dst.

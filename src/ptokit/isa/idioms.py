@@ -58,8 +58,53 @@ class Moves:
     """
 
 
+@dataclass(frozen=True)
+class Sort:
+    """`to` becomes, row by row, records of a value and its index, every `run` of them in descending
+    order (`isa/sort_records.py`). `indices` has one row for all, or one for each."""
+
+    to: str
+    values: str
+    indices: str
+    run: int
+
+
+@dataclass(frozen=True)
+class Merge:
+    """`to` becomes the records of some lists, the greatest head first, of equal ones that of the
+    first list. With `block`, every `ways` neighbouring blocks of so many records are lists."""
+
+    to: str
+    lists: tuple[str, ...]
+    block: int | None = None
+    ways: int = 4
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Each index names an entry of `table`; those go to `tile` in the order of the indices, or, for
+    a scatter, the other way round, the last of several for one entry last.
+
+    An index beyond the table is one for the last entry (Clamp), for that modulo the entries (Wrap),
+    for zeros (Zero), for none (Skip); otherwise what it means is left to the body.
+    """
+
+    tile: str
+    table: str
+    index: str
+    size: int  # bytes of an entry
+    step: int | None  # bytes from one entry to the next; None: they are the rows of the table
+    entries: int
+    scatters: bool = False
+    clears: bool = False  # first the table becomes zero
+    is_unsigned: bool = False  # whatever the type of the indices
+    aligned: int = 1  # what an index has to be a multiple of
+    beyond: str = ""
+    per_row: bool = False  # an index for each row of the tile
+
+
 MOVES = Moves()
-Idiom = Elementwise | Product | Moves | tuple[Elementwise, ...]
+Idiom = Elementwise | Product | Moves | Sort | Merge | Lookup | tuple[Elementwise, ...]
 Find = Callable[[Any], Idiom | None]
 
 

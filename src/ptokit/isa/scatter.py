@@ -13,6 +13,7 @@ from ptokit.isa.costs import GATHER
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
+from ptokit.isa.idioms import MOVES, Lookup, Moves
 from ptokit.isa.lane_masks import selected, start_of, step_of
 from ptokit.isa.pointwise import COPIED, plain
 from ptokit.isa.rules import behind, located, must, on_devices, same_dtype, separate
@@ -89,6 +90,24 @@ def _src_region(o: Any) -> View | Extent:
     if _by_index(o):
         return o.indexes.vr, o.indexes.vc
     return _common(o) if _moves(o) else View.VALID
+
+
+def _moved(o: Any) -> Moves | Lookup:
+    """A pattern moves bytes; an index names an element of dst."""
+    if not _by_index(o):
+        return MOVES
+    size, signed = o.dst.itemsize, _SIGNED(o)
+    return Lookup(
+        "src",
+        "dst",
+        "indexes",
+        size,
+        size,
+        o.dst.numel,
+        scatters=True,
+        clears=True,
+        is_unsigned=not signed,
+    )
 
 
 _BY_INDEXES = behind(
@@ -195,6 +214,7 @@ _BY_SRC = behind(
         "reference; on a5 and kirin the winner inside a vector is not stated.",
     ),
     cost=GATHER,
+    idiom=_moved,
 )
 def TSCATTER(
     dst: Array,

@@ -17,6 +17,7 @@ from ptokit.isa.costs import SORT
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
+from ptokit.isa.idioms import Merge, Sort
 from ptokit.isa.rules import Told, behind, located, must, row_major, same_dtype, separate, where
 from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Poison
@@ -185,6 +186,7 @@ def _filled_up(o: Any) -> View | Extent:
         "and magnitude of the bits and keeps zeros in order.",
     ),
     cost=SORT,
+    idiom=lambda o: None if _simulated(o) or _has_tail(o) else Sort("dst", "src", "idx", RUN),
 )
 def TSORT32(
     dst: Array, src: Array, idx: Array, tmp: Array | None, ops: Ops, poison: Poison
@@ -313,6 +315,15 @@ def _valid_bytes(o: Any) -> int:
 
 
 _apart = separate("dst", "src0").holds
+
+
+def _whole_merge(o: Any) -> Merge | None:
+    """The lists that are merged to their ends; otherwise it tells how far it came."""
+    if _in_blocks(o):
+        return Merge("dst", ("src0",), _block(o) // elements_per_record(o.dst))
+    if o.attrs["exhausted"] or _simulated(o):
+        return None
+    return Merge("dst", tuple(name for name in _LISTS if o[name] is not None))
 
 
 @insn(
@@ -452,6 +463,7 @@ _apart = separate("dst", "src0").holds
         )
     ),
     cost=SORT,
+    idiom=_whole_merge,
 )
 def TMRGSORT(
     dst: Array,

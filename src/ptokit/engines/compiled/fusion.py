@@ -137,6 +137,10 @@ class Chain:
     lanes: int
     is_even: bool
 
+    @property
+    def operands(self) -> Sequence[int]:
+        return [self.axes + n * (2 + self.axes) for n in range(len(self.views))]
+
     def text(self, name: str) -> str:
         code = Function(name)
         extents = [code.word(axis) for axis in range(self.axes)]

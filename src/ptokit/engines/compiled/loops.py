@@ -61,6 +61,14 @@ class Pointwise:
     axes: int  # loops, the one over vectors included
     is_even: bool  # the inner axis is made of whole vectors
 
+    @property
+    def operands(self) -> Sequence[int]:
+        at, found = self.axes, list[int]()
+        for _, _, way in self.arrays:
+            found.append(at)
+            at += 1 + self.axes + (way is APART)
+        return found
+
     def text(self, name: str) -> str:
         code = Function(name)
         extents = [code.word(i) for i in range(self.axes)]

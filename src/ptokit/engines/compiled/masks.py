@@ -38,6 +38,10 @@ class Masked:
     numbers: tuple[tuple[str, DType], ...]
     lanes: int
 
+    @property
+    def operands(self) -> Sequence[int]:
+        return [2 + 3 * n for n in range(1 + len(self.sources))]
+
     def text(self, name: str) -> str:
         code = Function(name)
         rows, columns, at = code.word(0), code.word(1), 2

@@ -41,6 +41,13 @@ class Memories:
             return self._arrays[number - 1][0]
         return self._others[number - 1 - len(self._arrays)].ctypes.data
 
+    def span(self, number: int) -> tuple[int, int]:
+        """Where a memory begins and ends in the run that was noted."""
+        begin = self.begin(number)
+        if self.is_users(number):
+            return begin, begin + self._arrays[number - 1][1]
+        return begin, begin + self._others[number - 1 - len(self._arrays)].nbytes
+
     def table(self, table: Array) -> int:
         """The number of a memory that is only read."""
         self._tables.add(id(table))
@@ -61,6 +68,10 @@ class Memories:
                 if start <= base < start + size:
                     return number, access.offset + base - start
         return None
+
+    def contents(self) -> list[bytes]:
+        """What those of cores and FIFOs hold."""
+        return [each.tobytes() for each in self._others if id(each) not in self._tables]
 
     def addresses(self) -> Addresses:
         """Where each of them begins."""

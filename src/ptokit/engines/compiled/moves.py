@@ -35,6 +35,10 @@ class Moved:
 
     size: int
 
+    @property
+    def operands(self) -> Sequence[int]:
+        return _TO, _FROM
+
     def text(self, name: str) -> str:
         code = Function(name)
         table, to, source = (code.pointer(at) for at in (_TABLE, _TO, _FROM))

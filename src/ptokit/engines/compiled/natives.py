@@ -17,7 +17,7 @@ import numpy as np
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
-from ptokit.engines.compiled import masks, reductions
+from ptokit.engines.compiled import lookups, masks, reductions, sorts
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
@@ -30,7 +30,7 @@ from ptokit.engines.compiled.loops import (
 )
 from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, room
 from ptokit.isa.expr import Arg, Const, Expr, walk
-from ptokit.isa.idioms import Elementwise, Idiom, Product
+from ptokit.isa.idioms import Elementwise, Idiom, Lookup, Merge, Product, Sort
 from ptokit.isa.masks import Packed
 from ptokit.isa.meaning import ArgReduce, Each, Partial, Reduce
 from ptokit.machine.access import Access
@@ -42,6 +42,12 @@ class Kernel(Protocol):
 
     def text(self, name: str) -> str:
         """Its LLVM module."""
+        ...
+
+    @property
+    def operands(self) -> Sequence[int]:
+        """The words that say in which memory an operand lies, that of the result first; the next
+        one says where."""
         ...
 
 
@@ -56,6 +62,7 @@ class Native:
     scratch: int = 0  # bytes of memory 0 that it uses
     table: Array | None = None  # what it reads beside its operands
     own: tuple[tuple[int, int], ...] = ()  # where a place in the table goes, and which
+    doubt: int | None = None  # where the place goes of a word it sets when values are not as usual
 
 
 def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Native]:
@@ -87,6 +94,13 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
         ]
     if isinstance(idiom, Product):
         return [_product(call, idiom)]
+    given = dict(zip(insn.names, args, strict=True))
+    if isinstance(idiom, Sort):
+        return [sorts.sort(call, idiom, given)]
+    if isinstance(idiom, Merge):
+        return [sorts.merge(call, idiom, given)]
+    if isinstance(idiom, Lookup):
+        return [lookups.native(call, idiom, given, bound)]
     raise Unsupported("no meaning that can be read")
 
 

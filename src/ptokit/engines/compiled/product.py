@@ -4,16 +4,24 @@ Both operands lie in boxes whose rows along k are dense. The left one is written
 the right one as panels of sixteen columns, transposed in registers; then each step takes four rows
 times four panels with their sums in registers. Sums go along k from the first element on, and what
 the product is added to is added last.
+
+Operands that lie as plain matrices are simpler to pack, and where `forwarding.py` finds the one
+that a tile was copied from, it is taken instead: rows of floats are read where they lie, and rows
+of the right operand are cut into panels without being transposed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.lanes import Lanes, stored
 from ptokit.engines.compiled.text import Function, Value
@@ -39,13 +47,20 @@ class Multiply:
     box: int
     tail: int  # elements of a last box along k that is not whole
     start: str  # "", "sum" or "row"
+    is_even: bool  # rows of the left operand follow each other in even steps
+    is_read_in_place: bool  # they are rows of floats already
+    is_wide: bool = False  # the right operand is dense along n instead, a row for each k
+
+    @property
+    def operands(self) -> Sequence[int]:
+        return (TO, LEFT, RIGHT, START) if self.start == "row" else (TO, LEFT, RIGHT)
 
     def text(self, name: str) -> str:
         code = Function(name)
         boxes = code.number("add", code.word(K), str(int(self.tail > 0)))
         depth = code.number("mul", boxes, str(self.box))
         rows = self._pack_left(code, depth)
-        panels = self._pack_right(code)
+        panels = self._cut_right(code) if self.is_wide else self._pack_right(code)
         self._multiply(code, rows, panels, depth)
         return code.text()
 
@@ -53,16 +68,22 @@ class Multiply:
 
     def _pack_left(self, code: Function, depth: Value) -> Value:
         """Rows of floats, one after the other; the words say where."""
-        source, rows = code.pointer(LEFT), code.pointer(LEFT_ROWS)
+        source = code.pointer(LEFT)
+        if self.is_read_in_place:
+            return source
+        rows = code.pointer(LEFT_ROWS)
         m1, m0, k1 = (code.word(LEFT + 2 + i) for i in range(3))
         inner, boxes = code.word(M_INNER), code.word(K)
         pitch = code.number("mul", depth, "4")
         lanes = Lanes(code, self.box, {})
 
         def line(i: Value, at: Value) -> Sequence[Value]:
-            outer = code.number("mul", code.number("sdiv", i, inner), m1)
-            begin = code.behind(source, outer)
-            begin = code.behind(begin, code.number("mul", code.number("srem", i, inner), m0))
+            if self.is_even:
+                begin = code.behind(source, code.number("mul", i, m0))
+            else:
+                outer = code.number("mul", code.number("sdiv", i, inner), m1)
+                begin = code.behind(source, outer)
+                begin = code.behind(begin, code.number("mul", code.number("srem", i, inner), m0))
 
             def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
                 place = code.behind(begin, code.number("mul", b, k1))
@@ -106,6 +127,27 @@ class Multiply:
         code.loop("0", count, "1", panel, [("ptr", panels)])
         return panels
 
+    def _cut_right(self, code: Function) -> Value:
+        """The same panels of rows that are dense."""
+        source, panels = code.pointer(RIGHT), code.pointer(PACKED)
+        row, depth = code.word(RIGHT + 2), code.number("mul", code.word(K), str(self.box))
+        lanes = Lanes(code, PANEL, {})
+
+        def panel(p: Value, at: Value) -> Sequence[Value]:
+            width = code.number("mul", p, str(PANEL * self.right.itemsize))
+
+            def line(_: Value, place: Value, there: Value) -> Sequence[Value]:
+                value = _loaded(lanes, self.right, place, PANEL)
+                code.act(f"store {_REAL} {value}, ptr {there}, align 4")
+                return [code.behind(place, row), code.behind(there, str(4 * PANEL))]
+
+            begin = code.behind(source, width)
+            _, end = code.loop("0", depth, "1", line, [("ptr", begin), ("ptr", at)])
+            return [end]
+
+        code.loop("0", code.word(N), "1", panel, [("ptr", panels)])
+        return panels
+
     # ---- multiplying -----------------------------------------------------------------------------
 
     def _multiply(self, code: Function, rows: Value, panels: Value, depth: Value) -> None:
@@ -136,6 +178,8 @@ class Multiply:
         """Some rows times some panels."""
         (rows, panels, depth), (r, p), (height, width) = packed, place, size
         pitch = code.number("mul", depth, "4")
+        if self.is_read_in_place:
+            pitch = code.word(LEFT + 3)
         length = code.number("mul", depth, str(4 * PANEL))
         left = [
             code.behind(rows, code.number("mul", code.number("add", r, str(i)), pitch))
@@ -316,7 +360,10 @@ def product(
         assert start is not None
         if start.dtype is not result or start.pattern.axis_map.matrix_strides is None:
             raise Unsupported("a start that is no row")
-    return Multiply(first, second, result, box, k % box, how), words
+    is_even = rows[0][0] == 1 or rows[0][1] == rows[1][0] * rows[1][1]
+    is_plain = is_even and not k % box and columns[0][1] == box * first.itemsize
+    in_place = is_plain and first is dt.f32
+    return Multiply(first, second, result, box, k % box, how, is_even, in_place), words
 
 
 Level = tuple[int, int]  # extent, and stride in bytes
@@ -341,3 +388,73 @@ def room(words: Sequence[int]) -> int:
     """Bytes of packed operands."""
     left = words[PACKED + 1]
     return left + left // max(words[M], 1) * words[N] * PANEL
+
+
+# ---- operands from elsewhere ---------------------------------------------------------------------
+
+
+class Axis(NamedTuple):
+    """Some elements in boxes: how many, how many of a box, and the steps in bytes."""
+
+    length: int
+    box: int
+    from_box_to_box: int
+    step: int
+
+    def places(self) -> Array:
+        """Where each of them lies, in bytes behind the first."""
+        box, inside = np.divmod(np.arange(self.length), max(self.box, 1))
+        return box * self.from_box_to_box + inside * self.step
+
+
+class Factor(NamedTuple):
+    """How the elements of a factor that are read lie behind its beginning."""
+
+    down: Axis
+    across: Axis
+    size: int  # of an element
+
+    def places(self) -> Array:
+        return self.down.places()[:, None] + self.across.places()
+
+
+def factor(kernel: Multiply, words: Sequence[int], operand: int) -> Factor:
+    """How the operand at LEFT or RIGHT lies."""
+    depth = (words[K] + (kernel.tail > 0)) * kernel.box
+    if operand == LEFT:
+        outer, inner, deep = words[LEFT + 2 : LEFT + 5]
+        size = kernel.left.itemsize
+        down = Axis(words[M], words[M_INNER], outer, inner)
+        return Factor(down, Axis(depth, kernel.box, deep, size), size)
+    step, across = words[RIGHT + 2 : RIGHT + 4]
+    size, wide = kernel.right.itemsize, words[N] * PANEL
+    deep = Axis(depth, depth, 0, step) if kernel.is_wide else Axis(depth, kernel.box, step, size)
+    return Factor(deep, Axis(wide, wide, 0, across), size)
+
+
+def taken_from(
+    kernel: Multiply,
+    words: Sequence[int],
+    operand: int,
+    steps: tuple[int, int],
+) -> tuple[Multiply, list[int]] | None:
+    """The same product with a factor that is a plain matrix elsewhere, with such steps from row to
+    row and from column to column, its place still open; None where no packing is made for it."""
+    if kernel.tail:
+        return None
+    down, across = steps
+    changed = list(words)
+    if operand == LEFT:
+        if across != kernel.left.itemsize:
+            return None
+        changed[M_INNER] = words[M]
+        changed[LEFT + 2 : LEFT + 5] = 0, down, kernel.box * across
+        return replace(kernel, is_even=True, is_read_in_place=kernel.left is dt.f32), changed
+    size = kernel.right.itemsize
+    if across == size:
+        changed[RIGHT + 2 : RIGHT + 4] = steps
+        return replace(kernel, is_wide=True), changed
+    if down == size:
+        changed[RIGHT + 2 : RIGHT + 4] = kernel.box * size, across
+        return replace(kernel, is_wide=False), changed
+    return None

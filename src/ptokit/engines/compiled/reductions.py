@@ -43,6 +43,10 @@ class Extreme:
     largest: bool
     lanes: int
 
+    @property
+    def operands(self) -> Sequence[int]:
+        return TO, SOURCE
+
     def text(self, name: str) -> str:
         code = Function(name)
         to, source = code.pointer(TO), code.pointer(SOURCE)
@@ -127,6 +131,10 @@ class RegisterSum:
 
     kind: DType
 
+    @property
+    def operands(self) -> Sequence[int]:
+        return TO, SOURCE
+
     def text(self, name: str) -> str:
         code = Function(name)
         to, source = code.pointer(TO), code.pointer(SOURCE)
@@ -180,6 +188,10 @@ class Fold:
     to: DType
     identity: float
     lanes: int  # that are combined side by side
+
+    @property
+    def operands(self) -> Sequence[int]:
+        return TO, SOURCE
 
     def text(self, name: str) -> str:
         code = Function(name)
@@ -263,6 +275,10 @@ class Place:
     kind: DType
     index: DType
     has_values: bool
+
+    @property
+    def operands(self) -> Sequence[int]:
+        return [TO + 3 * n for n in range(3 if self.has_values else 2)]
 
     def text(self, name: str) -> str:
         code = Function(name)

@@ -25,6 +25,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.bodies import Body, Differs, Noted, region
+from ptokit.engines.compiled.forwarding import forwarded
 from ptokit.engines.compiled.fusion import Record, shortened
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import Library, library
@@ -62,6 +63,8 @@ class Tape:
         assert found is not None
         self._library: Library = found
         self.memories = Memories(arrays)
+        self.doubt = np.zeros(1, np.int64)  # set by calls whose values were not as usual
+        self.is_doubtful = False  # whether there are such calls
         self.words = array("q")
         # Records begin with the number of their function: most launches are not repeated, and
         # what is compiled for them would be in vain.
@@ -153,6 +156,9 @@ class Tape:
             for at, behind in each.own:
                 assert each.table is not None
                 words[at + 2 : at + 4] = self.memories.table(each.table), behind
+            if each.doubt is not None:
+                words[each.doubt + 2 : each.doubt + 4] = self.memories.table(self.doubt), 0
+                self.is_doubtful = True
             self.memories.scratch = max(self.memories.scratch, each.scratch)
             self.records.append(len(self.words))
             self.words.extend(words)
@@ -210,6 +216,8 @@ class Replay:
         self._lock = lock  # of the memories it works on
         self.bodies = tape.bodies
         self.in_vain = 0  # how often values made a difference
+        self._doubt = tape.doubt
+        self._may_differ = bool(tape.bodies) or tape.is_doubtful
         self._parts = tape.parts
         self._stream = np.frombuffer(tape.words or array("q", [0]), np.int64)
         self._records = np.frombuffer(tape.records or array("q", [0]), np.int64)
@@ -227,19 +235,21 @@ class Replay:
         """
         if not self._lock.acquire(blocking=False):
             return False
-        # Bodies may find that values make a difference: then it never happened.
-        kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self.bodies else []
+        # Values may turn out to make a difference: then it never happened.
+        kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self._may_differ else []
         places = [np.lib.array_utils.byte_bounds(each)[0] for each in arrays]
         try:
             if self._kernels:
                 self._link()
             if threads > 1 and self._is_divisible:
                 self._divided(places, threads)
+                self._settle()
             else:
                 self._addresses[0].tell(places)
                 for part in self._parts:
                     if isinstance(part, Stretch):
                         self._run(part, self._addresses[0])
+                        self._settle()
                     else:
                         with np.errstate(all="ignore"):
                             part.run(self._machine, arrays)
@@ -251,6 +261,16 @@ class Replay:
         finally:
             self._lock.release()
         return True
+
+    def _settle(self) -> None:
+        """Give up where a call has found values that it does not treat."""
+        if self._doubt[0]:
+            self._doubt[0] = 0
+            raise Differs
+
+    def contents(self) -> list[bytes]:
+        """What lies in the memories of the cores."""
+        return self._memories.contents()
 
     def _run(self, part: Stretch, on: Addresses) -> None:
         stream = self._stream.ctypes.data
@@ -281,7 +301,8 @@ class Replay:
             worker.join()
 
     def _fuse(self) -> None:
-        """Let chains of loops take the place of those that they are made of."""
+        """Leave out copies on the way to products, and let chains of loops take the place of those
+        that they are made of."""
         if len(self._records) > _MOST_RECORDS:
             return
         kernels, words = list(self._kernels), self._stream.tolist()
@@ -296,7 +317,8 @@ class Replay:
             calls.append(found)
         stream, records, numbers = array("q"), array("q"), dict[Kernel, int]()
         moved: list[Stretch] = []
-        for part, shorter in zip(stretches, shortened(calls, self._memories), strict=True):
+        calls = shortened(forwarded(calls, self._memories), self._memories)
+        for part, shorter in zip(stretches, calls, strict=True):
             begin = len(stream)
             for kernel, given in shorter:
                 self._library.write(kernel)
