@@ -30,6 +30,7 @@ from ptokit.machine.micro_calls import call_of, perform
 from ptokit.machine.objects import Pointer
 from ptokit.machine.registers import LocalPointer
 from ptokit.machine.vector_unit import Address, VectorUnit, Work
+from ptokit.machine.vector_unit import Code as Written
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
@@ -187,15 +188,14 @@ _CONTROL: dict[Definition | None, Callable[[Op], Step]] = {
 # ---- single elements ---------------------------------------------------------------------------
 
 
-def _access(op: Op, frame: Frame) -> Callable[[VectorUnit], Any]:
+def _access(op: Op, frame: Frame) -> Work:
     """What an access of the scalar unit to one element does."""
     pointer, offset, value = (op.operand(n) for n in ("ptr", "offset", "value"))
     assert pointer is not None
     assert offset is not None
-    at: Address = frame[pointer]
-    where, stored = frame[offset], None if value is None else frame[value]
+    stored = None if value is None else frame[value]
 
-    def work(unit: VectorUnit) -> Any:
+    def work(unit: VectorUnit, at: Address, where: int, stored: Any) -> Any:
         unit.place = op.location
         data = unit.element(at, where, writes=value is not None)
         if stored is None:
@@ -203,7 +203,7 @@ def _access(op: Op, frame: Frame) -> Callable[[VectorUnit], Any]:
         data[:] = np.frombuffer(element(stored, at.dtype).tobytes(), np.uint8)
         return None
 
-    return work
+    return Work(work, [frame[pointer], frame[offset], stored])
 
 
 def _element(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -218,7 +218,7 @@ def _element_beside(run: Interpreter, op: Op, frame: Frame) -> None:
     """Beside scopes: an instruction of the scalar unit that reaches on-chip memory."""
     assert op.insn is not None
     instruction = carrier(op.insn.name, Pipe.S)
-    found = run.machine.execute(instruction, [Work(_access(op, frame))], (), op.location)
+    found = run.machine.execute(instruction, [_access(op, frame)], (), op.location)
     if op.results:
         frame[op.result] = found
 
@@ -274,18 +274,20 @@ def _scope(run: Interpreter, op: Op, frame: Frame) -> None:
     if prepared_ is None:
         prepared_ = run.scopes[body] = Code(body), tuple(_used(body))
     code, used = prepared_
-    inside: Frame = {value: frame[value] for value in used}
-    inside.update((name, frame[given]) for name, given in micro.scope_arguments(op))
+    handed = [(value, frame[value]) for value in used]
+    handed += [(name, frame[given]) for name, given in micro.scope_arguments(op)]
+    names, values = zip(*handed, strict=True) if handed else ((), ())
 
-    def work(unit: VectorUnit) -> None:
+    def work(unit: VectorUnit, *given: Any) -> None:
         before, run.unit = run.unit, unit
         try:
-            code.run(run, inside)
+            code.run(run, dict(zip(names, given, strict=True)))
         finally:
             run.unit = before
 
     name = op.name.removeprefix("pto.")
-    run.machine.execute(carrier(name, Pipe.V), [Work(work)], (), op.location)
+    made = Work(work, values, code=Written(body, names, run.module))
+    run.machine.execute(carrier(name, Pipe.V), [made], (), op.location)
 
 
 def _beside(run: Interpreter, op: Op, frame: Frame) -> None:

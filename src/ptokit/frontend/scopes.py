@@ -21,6 +21,7 @@ from ptokit.base.location import Location, Site, user_site
 from ptokit.frontend.drafts import Draft, OnChipPointer, Writer
 from ptokit.frontend.session import current, running
 from ptokit.ir.core import Block, Op, Value
+from ptokit.ir.dialects.memory import ADDPTR
 from ptokit.ir.dialects.micro import SCOPE
 from ptokit.ir.logical_rules import KnownNumber
 from ptokit.ir.micro_calls import SPACES, arguments, typed
@@ -33,7 +34,7 @@ from ptokit.isa.spec import Insn
 from ptokit.machine.micro_calls import call_of, perform
 from ptokit.machine.objects import Pointer, TileObject, pointer
 from ptokit.machine.registers import LocalPointer
-from ptokit.machine.vector_unit import VectorUnit, Work
+from ptokit.machine.vector_unit import Code, VectorUnit, Work
 
 if TYPE_CHECKING:
     from ptokit.frontend.lowering.statements import KernelLowering
@@ -180,6 +181,7 @@ class Recording:
         self.target, self.mode, self.core = machine.target, machine.mode, machine.core
         self._frame: Frame = {}
         self._steps: list[Callable[[VectorUnit, Frame], None]] = []
+        self._written = Block()  # the same as operations, for whoever compiles it
 
     @property
     def micro(self) -> Recording:
@@ -217,9 +219,13 @@ class Recording:
             elif results:
                 frame.update(zip(results, found, strict=True))
 
-        self._steps.append(step)
+        self._note(op, step)
         made = tuple(Held(self, value) for value in results)
         return made[0] if len(made) == 1 else made or None
+
+    def _note(self, op: Op, step: Callable[[VectorUnit, Frame], None]) -> None:
+        self._written.ops.append(op)
+        self._steps.append(step)
 
     def moved(self, at: Held, elements: Any) -> Held:
         """A pointer of the scope, so many elements further."""
@@ -229,7 +235,7 @@ class Recording:
         def step(unit: VectorUnit, frame: Frame) -> None:
             frame[made] = frame[source] + frame[offset]
 
-        self._steps.append(step)
+        self._note(Op(ADDPTR.name, [source, offset], results=[made]), step)
         return Held(self, made)
 
     def execute(self, insn: Insn, operands: Any, attrs: Any, site: Any) -> Any:
@@ -255,20 +261,22 @@ class Recording:
             else:
                 data[:] = np.frombuffer(element(frame[what], to.dtype).tobytes(), np.uint8)
 
-        self._steps.append(step)
+        self._note(Op(f"pto.{insn.name.lower()}", results=[made], insn=insn), step)
         return None if what is not None else Held(self, made)
 
     def finish(self, site: Site) -> None:
         """Hand the scope to its pipe."""
-        steps, known = self._steps, self._frame
+        steps, names = self._steps, tuple(self._frame)
 
-        def work(unit: VectorUnit) -> None:
-            frame = dict(known)
+        def work(unit: VectorUnit, *given: Any) -> None:
+            frame = dict(zip(names, given, strict=True))
             for step in steps:
                 step(unit, frame)
 
         instruction = carrier(SCOPE.name.removeprefix("pto."), Pipe.V)
-        self.machine.execute(instruction, [Work(work)], (), site)
+        code = Code(self._written, names, None)
+        made = Work(work, [*self._frame.values()], code=code)
+        self.machine.execute(instruction, [made], (), site)
 
 
 def writer_in_force() -> Writer:

@@ -17,7 +17,7 @@ from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import function_of
-from ptokit.isa.expr import Arg
+from ptokit.isa.expr import BOOL, Arg
 from ptokit.isa.micro.footprints import Footprint, Image
 from ptokit.isa.micro.spec import Flow, Masking, Micro, Slot, Vector
 from ptokit.machine.registers import Mask, Register
@@ -117,18 +117,27 @@ def _values(given: Any) -> list[Register | Mask]:
 def _lanewise(
     record: Micro, kinds: Mapping[str, DType], first: DType | None, said: Mapping[str, Any]
 ) -> tuple[Call, list[str]]:
+    names, *outputs = expressions(record, kinds, first, said)
+    return function_of(record.name.replace(".", "_"), names, *outputs), names
+
+
+def expressions(
+    record: Micro, kinds: Mapping[str, DType], first: DType | None, said: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """What a function of single elements computes: the names of its elements, the results."""
     asked, names = list[Any](), list[str]()
     for name in record.parameters:
         if name in said:
             asked.append(said[name])
             continue
-        kind = kinds.get(name) or first
+        slot = record.slot(name)
+        is_mask = slot is not None and slot.kind == "M"
+        kind = BOOL if is_mask else kinds.get(name) or first
         assert kind is not None
         asked.append(Arg(kind, name))
         names.append(name)
     found = record.body(*asked)
-    outputs = found if isinstance(found, tuple) else (found,)
-    return function_of(record.name.replace(".", "_"), names, *outputs), names
+    return names, *(found if isinstance(found, tuple) else (found,))
 
 
 def _fetch(
@@ -267,8 +276,8 @@ def _memory(
     every = np.ones(count * size, np.bool_)
     index = vectors.get("index")
     index_kind = None if index is None or index.kind is None else index.kind.uint
-    places = _places(footprint, at, index_kind, said, lanes=count, size=size,
-                     memory_size=memory_size)  # fmt: skip
+    places = places_of(footprint, at, index_kind, said, lanes=count, size=size,
+                       memory_size=memory_size)  # fmt: skip
 
     def call(unit: VectorUnit, *args: Any) -> Any:
         pointer = args[base_at]
@@ -305,7 +314,7 @@ def _memory(
     return call
 
 
-def _places(
+def places_of(
     footprint: Footprint, at: Mapping[str, int], index_kind: Any, said: Mapping[str, Any],
     **sizes: int,
 ) -> Call:  # fmt: skip

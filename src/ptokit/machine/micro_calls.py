@@ -36,5 +36,4 @@ def perform(
     instruction = carrier(record.name, record.pipe, atomic, unit_flag)
     attrs = tuple(attr.default for attr in instruction.attrs)
     at = args[record.accumulator] if unit_flag else None
-    work = Work(lambda unit: call(unit, *args), at)
-    return machine.execute(instruction, [work], attrs, site)
+    return machine.execute(instruction, [Work(call, args, at)], attrs, site)

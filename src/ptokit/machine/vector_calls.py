@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.convert import element
-from ptokit.base.dtypes import DType
+from ptokit.base.dtypes import DType, u32
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import function_of
-from ptokit.isa.expr import Arg
+from ptokit.isa.expr import BOOL, Arg
 from ptokit.isa.micro.footprints import MASK_UNITS, Footprint, Image
-from ptokit.isa.micro.spec import Flow, Masking, Micro, Slot
+from ptokit.isa.micro.spec import LANE, Flow, Masking, Micro, Slot
 from ptokit.machine.registers import BYTES, LocalPointer, Mask, Register
 from ptokit.machine.vector_unit import VectorUnit
 
@@ -52,14 +52,16 @@ def _name(item: tuple[str, Any]) -> str:
 
 @lru_cache(maxsize=4096)
 def _prepared(record: Micro, kinds: Any, sizes: Any, words: Any, results: int) -> Call:
-    made = _Preparation(record, dict(kinds), dict(sizes), dict(words), results)
+    made = Preparation(record, dict(kinds), dict(sizes), dict(words), results)
     footprint = record.footprint
     if footprint is not None:
         return made.store(footprint) if footprint.writes else made.load(footprint)
     return made.compute()
 
 
-class _Preparation:
+class Preparation:
+    """A record over operands of known types."""
+
     def __init__(
         self, record: Micro, kinds: Kinds, sizes: Mapping[str, int], words: Words, results: int
     ) -> None:
@@ -72,6 +74,11 @@ class _Preparation:
         self.at = {slot.name: place for place, slot in enumerate(record.operands)}
         self.T = next((kinds[s.name] for s in self._slots("VS") if s.name in kinds), None)
         self.size = self.T.itemsize if self.T is not None else next(iter(sizes.values()), 1)
+
+    @property
+    def number(self) -> DType:
+        """The type of numbers that an operation takes or counts."""
+        return self.T or u32
 
     def _slots(self, letters: str) -> list[Slot]:
         every = (*self.record.operands, *self.record.results)
@@ -139,21 +146,23 @@ class _Preparation:
 
     def _lanewise(self) -> Call:
         """The code of a function of single elements."""
+        return function_of(self.record.name, *self.expressions())
+
+    def expressions(self) -> tuple[Any, ...]:
+        """What a function of single elements computes: the names of its elements, the results."""
         record, asked = self.record, list[Any]()
         names: list[str] = []
         for name in record.parameters:
             slot = record.slot(name)
             if name in self.words:
                 asked.append(self.words[name])
-            elif slot is not None and slot.kind == "M":
-                raise AssertionError(f"{record.name}: masks are applied to what a function gives")
-            else:
-                kind = self.kinds.get(name) or self.T
-                assert kind is not None
-                asked.append(Arg(kind, name))
-                names.append(name)
+                continue
+            is_mask = slot is not None and slot.kind in _MASKS
+            kind = BOOL if is_mask else self.kinds.get(name) or self.number
+            asked.append(Arg(kind, name))
+            names.append(name)
         found = record.body(*asked)
-        return function_of(record.name, names, *(found if isinstance(found, tuple) else (found,)))
+        return names, *(found if isinstance(found, tuple) else (found,))
 
     def _fetch(self, name: str) -> Callable[[tuple[Any, ...]], Any] | None:
         """How a parameter of the body is found among the operands; `given` are all of them."""
@@ -161,6 +170,9 @@ class _Preparation:
             places, words = tuple(self.at.items()), self.words
             return lambda args: {n: args[place] for n, place in places} | words
         slot, place = self.record.slot(name), self.at.get(name)
+        if name == LANE and self.record.is_lanewise:
+            numbers = np.arange(BYTES // self.size, dtype=self.number.np)
+            return lambda args: numbers
         if slot is None or place is None:
             return None
         if "unit" in self.record.parameters:  # who works with the unit wants values, not lanes
@@ -169,15 +181,14 @@ class _Preparation:
             kind = self.kinds[name].np
             return lambda args: args[place].of(kind)
         if slot.kind in _MASKS:
-            size = self._lane_of(slot)
+            size = self.lane_of(slot)
             return lambda args: args[place].bits[::size]
         if slot.kind == "S" or (self.record.is_lanewise and slot.kind == "int"):
-            kind_ = self.T
-            assert kind_ is not None
+            kind_ = self.number
             return lambda args: element(args[place], kind_)
         return lambda args: args[place]
 
-    def _lane_of(self, slot: Slot) -> int:
+    def lane_of(self, slot: Slot) -> int:
         """The bytes of a lane of a mask."""
         if slot.kind == "B":
             return 1
@@ -197,13 +208,15 @@ class _Preparation:
                     return lanes
                 if lanes.dtype != np_kind:
                     lanes = lanes.astype(np_kind)
+                if not lanes.ndim:  # one number for all lanes
+                    lanes = np.full(BYTES // np_kind.itemsize, lanes)
                 if active is not None:
                     lanes = np.where(active, lanes, zero) if lanes.size == active.size else lanes
                 return Register(lanes, poison, after, turn)
 
             return register
         if slot.kind in _MASKS:
-            size = self._lane_of(slot)
+            size = self.lane_of(slot)
 
             def mask(
                 lanes: Array | Mask, active: Array | None, poison: Any, after: int, turn: int
@@ -215,6 +228,8 @@ class _Preparation:
                 return found
 
             return mask
+        if slot.kind == "int":
+            return lambda value, active, poison, after, turn: int(value)
         return lambda value, active, poison, after, turn: value
 
     # ---- undefined bytes -----------------------------------------------------------------------
@@ -320,7 +335,8 @@ class _Preparation:
 
         return address, moves
 
-    def _image(self, footprint: Footprint) -> Image:
+    def image(self, footprint: Footprint) -> Image:
+        """How memory meets registers."""
         assert footprint.image is not None
         kind = self.kinds.get("base")
         pattern = self.words.get(footprint.pattern) or ""
@@ -332,7 +348,7 @@ class _Preparation:
         count = sum(slot.kind in _REGISTERS for slot in self.record.results)
         if footprint.places is not None:
             return self._by_places(footprint, address, moves)
-        image = self._image(footprint)
+        image = self.image(footprint)
         if not count or "unit" in self.record.parameters:
             return self._by_body(address, moves, image)
 
@@ -350,7 +366,7 @@ class _Preparation:
         address, moves = self._address(footprint)
         if footprint.places is not None:
             return self._by_places(footprint, address, moves)
-        image = self._image(footprint)
+        image = self.image(footprint)
         if "unit" in self.record.parameters:
             return self._by_body(address, moves, image)
         sources = [i for i, s in enumerate(self.operands) if s.kind in _REGISTERS]

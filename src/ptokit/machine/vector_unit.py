@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class VectorUnit:
         self.machine = machine
         self.place = place  # the line in hand
         self.registers = machine.core.hidden  # those that outlive the scope: AR, SQZN
+        self.control = machine.core.registers  # those that products and conversions go by
         self.memory = machine.core.memory(TileType.Vec)
         # Under another schedule than that of the program the unit runs ahead of its stores: they
         # land, in their order, when something comes that is ordered behind them.
@@ -54,6 +55,11 @@ class VectorUnit:
         self._touched: dict[tuple[Storage, bool], set[tuple[int, int]]] = {}
         self._streams: dict[int, tuple[Align, Place]] = {}  # those with bytes on their way
         self._last = 0  # what comes before the value that was loaded last
+
+    def trust(self, hidden: dict[str, Any], control: dict[str, Any]) -> None:
+        """Follow no order, and go by these registers: all was checked when it ran before."""
+        self.order, self._is_late = None, False
+        self.registers, self.control = hidden, control
 
     # ---- what is known of values ---------------------------------------------------------------
 
@@ -435,11 +441,6 @@ class VectorUnit:
     def target(self) -> Target:
         return self.machine.target
 
-    @property
-    def control(self) -> dict[str, Any]:
-        """The registers of the core that products and conversions go by."""
-        return self.machine.core.registers
-
     def _touch(self, memory: Storage, start: int, stop: int, writes: bool) -> None:
         if self.order is not None and stop > start:
             self._touched.setdefault((memory, writes), set()).add((start, stop))
@@ -568,19 +569,38 @@ class Work:
     """What a pipe is handed: a scope, or one operation beside it, with the values it uses.
 
     One that takes part in the hand-shake between products and the fix pipe names its accumulator.
+    Of a scope, `code` is what is written there: whoever compiles it reads it.
     """
 
-    __slots__ = ("_run", "accumulator")
+    __slots__ = ("_run", "accumulator", "code", "values")
     key = operand_kind = "micro"
 
     def __init__(
-        self, run: Callable[[VectorUnit], Any], accumulator: Address | None = None
+        self,
+        run: Callable[..., Any],  # of the unit and the values
+        values: Sequence[Any] = (),
+        accumulator: Address | None = None,
+        code: Code | None = None,
     ) -> None:
         self._run = run
+        self.values = tuple(values)
         self.accumulator = accumulator
+        self.code = code
 
     def __call__(self, unit: VectorUnit) -> Any:
-        return self._run(unit)
+        return self._run(unit, *self.values)
+
+    def on(self, values: Sequence[Any]) -> Work:
+        """The same with other values: pointers to other arrays."""
+        return Work(self._run, values, self.accumulator, self.code)
+
+
+class Code(NamedTuple):
+    """The operations of a scope as they are written (ir/core.py)."""
+
+    block: Any
+    given: tuple[Any, ...]  # the names of the values of the work
+    module: Any  # whose functions it calls; None: it calls none
 
 
 _SETTERS = {

@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.machine.access import Access
 from ptokit.machine.gm import GmBuffer
+from ptokit.machine.memory import Storage
 
 
 class Memories:
@@ -62,16 +63,25 @@ class Memories:
 
     def array(self, access: Access) -> tuple[int, int] | None:
         """The array of the user that an access goes to, and where; None: another memory."""
-        if isinstance(access.memory, GmBuffer):
-            base = access.memory.base
+        return self.array_at(access.memory, access.offset)
+
+    def array_at(self, memory: Storage, offset: int) -> tuple[int, int] | None:
+        """The array of the user in which a place lies, and where; None: in another memory."""
+        if isinstance(memory, GmBuffer):
+            base = memory.base
             for number, (start, size) in enumerate(self._arrays):
                 if start <= base < start + size:
-                    return number, access.offset + base - start
+                    return number, offset + base - start
         return None
 
     def contents(self) -> list[bytes]:
         """What those of cores and FIFOs hold."""
         return [each.tobytes() for each in self._others if id(each) not in self._tables]
+
+    @property
+    def arrays(self) -> int:
+        """How many arrays of the user there are."""
+        return len(self._arrays)
 
     def addresses(self) -> Addresses:
         """Where each of them begins."""

@@ -32,19 +32,22 @@ from ptokit.engines.compiled.library import Library, library
 from ptokit.engines.compiled.memories import Addresses, Memories
 from ptokit.engines.compiled.moves import moves
 from ptokit.engines.compiled.natives import Kernel, Native, access_of, idiom_of, natives
+from ptokit.engines.compiled.scopes import Known
+from ptokit.engines.compiled.works import Again, all_defined
 from ptokit.isa.idioms import Elementwise, Moves
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
 from ptokit.machine.machine import Machine
 from ptokit.machine.providers import Services
-from ptokit.machine.resident import Again, Resident
+from ptokit.machine.resident import Again as Repeat
+from ptokit.machine.resident import Resident
 from ptokit.machine.scheduler import Outcome
 
 _MOST_WORDS = 1 << 24  # of one launch
 _MOST_RECORDS = 1 << 17  # among which chains are looked for
 _MOST_LAUNCHES = 16  # of one kernel that are remembered: a stream is long
 _MOST_IN_VAIN = 2  # attempts at a launch whose values make a difference
-_UNREPEATABLE = frozenset({"world", "unit"})  # services whose answers are not noted
+_UNREPEATABLE = frozenset({"world"})  # services whose answers are not noted
 
 
 class Stretch(NamedTuple):
@@ -70,7 +73,7 @@ class Tape:
         # what is compiled for them would be in vain.
         self.records = array("q")  # where each begins
         self.kernels: dict[Kernel, int] = {}
-        self.parts: list[Stretch | Body] = []
+        self.parts: list[Stretch | Body | Again] = []
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.lacks: dict[str, str] = {}  # and why
         self.reason = ""  # why the run cannot be repeated
@@ -100,7 +103,7 @@ class Tape:
 
         machine.tape = note
 
-    def again(self, outcome: Outcome) -> Again | None:
+    def again(self, outcome: Outcome) -> Repeat | None:
         """What repeats the run in its own process; None: it cannot be repeated."""
         if self.reason or outcome.machine.has_looked:
             return None
@@ -120,6 +123,9 @@ class Tape:
             self._give_up("it is too long")
         elif not _UNREPEATABLE.isdisjoint(insn.services):
             self._give_up(f"{insn.name} asks for {', '.join(insn.services & _UNREPEATABLE)}")
+        elif "unit" in insn.services:
+            self._end_stretch()
+            self.parts.append(Again(note, self.memories))
         elif not _only_loads_registers(note) and not self._record(note):
             self._end_stretch()
             self.parts.append(Body(note, self.memories))
@@ -225,8 +231,9 @@ class Replay:
         self.kernels: tuple[Kernel, ...] = ()  # functions of the library that it calls
         self._memories = tape.memories
         self._addresses = [tape.memories.addresses()]  # of each thread
+        self.works = [part for part in self._parts if isinstance(part, Again)]
         # Bodies run on the machine, of which there is one. What adds to global memory is a body.
-        self._is_divisible = not tape.bodies
+        self._is_divisible = not tape.bodies and not self.works
 
     def play(self, arrays: Sequence[Array], threads: int = 1) -> bool:
         """Repeat the run; False when somebody else is at it, or it would have been another one.
@@ -241,17 +248,20 @@ class Replay:
         try:
             if self._kernels:
                 self._link()
+            self._compile()
             if threads > 1 and self._is_divisible:
                 self._divided(places, threads)
                 self._settle()
             else:
                 self._addresses[0].tell(places)
-                for part in self._parts:
-                    if isinstance(part, Stretch):
-                        self._run(part, self._addresses[0])
-                        self._settle()
-                    else:
-                        with np.errstate(all="ignore"):
+                with all_defined(self.works), np.errstate(all="ignore"):
+                    for part in self._parts:
+                        if isinstance(part, Stretch):
+                            self._run(part, self._addresses[0])
+                            self._settle()
+                        elif isinstance(part, Again):
+                            part.run(self._machine, arrays, places)
+                        else:
                             part.run(self._machine, arrays)
         except Differs:
             for each, before in kept:
@@ -330,6 +340,12 @@ class Replay:
         self._parts = [next(rest) if isinstance(each, Stretch) else each for each in self._parts]
         self._stream, self._records = (np.frombuffer(each, np.int64) for each in (stream, records))
         self._kernels = numbers
+
+    def _compile(self) -> None:
+        """Look for the code of works, once."""
+        known: Known = {}
+        for work in self.works:
+            work.settle(self._library, known)
 
     def _link(self) -> None:
         """Compile what is called, and put the addresses in place of the numbers."""

@@ -18,6 +18,7 @@ class Function:
         self.name = name
         self._lines: list[str] = []
         self._declared: dict[str, None] = {}
+        self._rooms: list[str] = []
         self._count = 0
         self._block = "entry"
 
@@ -63,6 +64,26 @@ class Function:
         """So many bytes further."""
         return self.do(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
+    # ---- memory of its own -------------------------------------------------------------------
+
+    def room(self, nbytes: int) -> Value:
+        """Bytes that are there as long as it runs."""
+        name = f"%room{len(self._rooms)}"
+        self._rooms.append(f"  {name} = alloca [{nbytes} x i8], align 64")
+        return name
+
+    def table(self, content: bytes) -> Value:
+        """Bytes that are the same in every run."""
+        written = "".join(f"\\{byte:02X}" for byte in content)
+        made = f'private unnamed_addr constant [{len(content)} x i8] c"{written}", align 64'
+        for line in self._declared:
+            name, _, known = line.partition(" = ")
+            if known == made:
+                return name
+        name = f"@table{len(self._declared)}"
+        self._declared[f"{name} = {made}"] = None
+        return name
+
     # ---- flow --------------------------------------------------------------------------------
 
     def label(self, name: str) -> None:
@@ -107,16 +128,22 @@ class Function:
         self.label(done)
         return held
 
-    def when(self, test: Value, body: Callable[[], None]) -> None:
-        """Do something where a test holds."""
+    def when(
+        self, test: Value, body: Callable[[], None], otherwise: Callable[[], None] | None = None
+    ) -> None:
+        """Do something where a test holds, and something else where it does not."""
         inside, done = self.fresh("then"), self.fresh("after")
-        self.act(f"br i1 {test}, label %{inside}, label %{done}")
-        self.label(inside)
-        body()
-        self.act(f"br label %{done}")
+        other = done if otherwise is None else self.fresh("else")
+        self.act(f"br i1 {test}, label %{inside}, label %{other}")
+        for name, part in ((inside, body), (other, otherwise)):
+            if part is not None:
+                self.label(name)
+                part()
+                self.act(f"br label %{done}")
         self.label(done)
 
     def text(self) -> str:
         """The module that holds the function."""
-        lines = [*self._declared, _HEAD.format(self.name) + " {", "entry:", *self._lines]
+        head = [_HEAD.format(self.name) + " {", "entry:", *self._rooms]
+        lines = [*self._declared, *head, *self._lines]
         return "\n".join([*lines, "  ret void", "}", ""])

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-import numpy as np
-
-from ptokit.base.dtypes import DType, dtype
-from ptokit.base.layout import Array
-from ptokit.isa.expr import Const, Convert, Expr, apply, select
+from ptokit.base.dtypes import DType, dtype, i32, i64, u32, u64
+from ptokit.isa.expr import BOOL, Const, Convert, Expr, apply, select
 from ptokit.isa.freedom import Freedom, ulp, unspecified
-from ptokit.isa.micro.spec import CALL, ZEROING_CALL, Law, lanewise, micro
+from ptokit.isa.micro.spec import CALL, ZEROING_CALL, Law, lanewise
 from ptokit.isa.numerics import (
     exact,
     larger,
@@ -244,12 +241,12 @@ _define(
 )
 
 
-@micro("a:V b:V mask:M -> low:V high:V", types="i32 u32", freedom=ZEROING, cpp=CALL)
-def vmull(a: Array, b: Array) -> tuple[Array, Array]:
+@lanewise("a:V b:V mask:M -> low:V high:V", types="i32 u32", freedom=ZEROING, cpp=CALL)
+def vmull(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """Multiply two registers of 32-bit lanes; the results are the halves of the product."""
-    wide = np.int64 if a.dtype.kind == "i" else np.uint64
-    product = a.astype(wide) * b.astype(wide)
-    return product.astype(a.dtype), (product >> wide(32)).astype(a.dtype)
+    wide = i64 if a.kind is i32 else u64
+    product = a.to(wide) * b.to(wide)
+    return product.to(a.kind), (product >> 32).to(a.kind)
 
 
 _CARRY_OUT = "{name}({carry}, {dst}, {a}, {b}, {mask})"
@@ -258,32 +255,39 @@ _CARRY = "a:V b:V mask:M -> dst:V carry:M"
 _CARRY_IN = "a:V b:V cin:M mask:M -> dst:V carry:M"
 
 
-def _carried(a: Array, b: Array, carry: Array | np.uint64) -> tuple[Array, Array]:
-    total = a.view(np.uint32).astype(np.uint64) + b.view(np.uint32) + carry
-    return total.astype(np.uint32).view(a.dtype), total >> np.uint64(32) != 0
+def _long(value: Expr) -> Expr:
+    """The bits of a 32-bit lane, as a number without a sign that has room for a carry."""
+    return value.bits(u32).to(u64)
 
 
-@micro(_CARRY, types="i32 u32", freedom=ZEROING, cpp=_CARRY_OUT)
-def vaddc(a: Array, b: Array) -> tuple[Array, Array]:
+def _one_where(test: Expr) -> Expr:
+    return select(test, Const(u64, 1), Const(u64, 0))
+
+
+def _carried(a: Expr, total: Expr) -> tuple[Expr, Expr]:
+    return total.to(u32).bits(a.kind), total > u32.max_value
+
+
+@lanewise(_CARRY, types="i32 u32", freedom=ZEROING, cpp=_CARRY_OUT)
+def vaddc(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """Add two registers without sign; the mask has the carries out."""
-    return _carried(a, b, np.uint64(0))
+    return _carried(a, _long(a) + _long(b))
 
 
-@micro(_CARRY_IN, types="i32 u32", freedom=ZEROING, cpp=_CARRY_BOTH)
-def vaddcs(a: Array, b: Array, cin: Array) -> tuple[Array, Array]:
+@lanewise(_CARRY_IN, types="i32 u32", freedom=ZEROING, cpp=_CARRY_BOTH)
+def vaddcs(a: Expr, b: Expr, cin: Expr) -> tuple[Expr, Expr]:
     """Add two registers and a mask of carries; the other mask has the carries out."""
-    return _carried(a, b, cin.astype(np.uint64))
+    return _carried(a, _long(a) + _long(b) + _one_where(cin))
 
 
-@micro(_CARRY, types="i32 u32", freedom=ZEROING, cpp=_CARRY_OUT)
-def vsubc(a: Array, b: Array) -> tuple[Array, Array]:
+@lanewise(_CARRY, types="i32 u32", freedom=ZEROING, cpp=_CARRY_OUT)
+def vsubc(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """Subtract without sign; the mask is set where nothing had to be borrowed."""
-    return a - b, a.view(np.uint32) >= b.view(np.uint32)
+    return a - b, _long(a) >= _long(b)
 
 
-@micro(_CARRY_IN, types="i32 u32", freedom=ZEROING, cpp=_CARRY_BOTH)
-def vsubcs(a: Array, b: Array, cin: Array) -> tuple[Array, Array]:
+@lanewise(_CARRY_IN, types="i32 u32", freedom=ZEROING, cpp=_CARRY_BOTH)
+def vsubcs(a: Expr, b: Expr, cin: Expr) -> tuple[Expr, Expr]:
     """Subtract, and 1 where the mask is not set; the other is set where nothing was borrowed."""
-    borrow = (~cin).astype(np.uint32)
-    taken = b.view(np.uint32).astype(np.uint64) + borrow
-    return a - b - borrow.view(a.dtype), a.view(np.uint32) >= taken
+    taken = _long(b) + _one_where(cin ^ Const(BOOL, 1))
+    return (_long(a) - taken).to(u32).bits(a.kind), _long(a) >= taken

@@ -9,7 +9,7 @@ import numpy as np
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
-from ptokit.isa.expr import Expr, apply
+from ptokit.isa.expr import Expr, apply, select
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.arithmetic import BITS, EVERY, NUMBERS, ZEROING
 from ptokit.isa.micro.spec import CALL, REGISTER_BYTES, Flow, Masking, Word, lanewise, micro
@@ -32,10 +32,10 @@ def vcmps(a: Expr, s: Expr, op: str) -> Expr:
     return apply(op, a, s)
 
 
-@micro("a:V b:V mask:M -> dst:V", types=EVERY, masking=Masking.SELECT, flow=Flow.BYTES, cpp=CALL)
-def vsel(a: Array, b: Array, mask: Array) -> Array:
+@lanewise("a:V b:V mask:M -> dst:V", types=EVERY, masking=Masking.SELECT, flow=Flow.BYTES, cpp=CALL)
+def vsel(a: Expr, b: Expr, mask: Expr) -> Expr:
     """Take the lanes of one register where the mask is set, those of another elsewhere."""
-    return np.where(mask, a, b)
+    return select(mask, a, b)
 
 
 @micro(
@@ -51,10 +51,10 @@ def vselr(a: Array, index: Array) -> Array:
     return a[unsigned % a.size]
 
 
-@micro("s:S -> dst:V", types=BITS, cpp=CALL)
-def vbr(s: Any, T: DType) -> Array:
+@lanewise("s:S -> dst:V", types=BITS, cpp=CALL)
+def vbr(s: Expr) -> Expr:
     """Make all lanes a number."""
-    return np.full(REGISTER_BYTES // T.itemsize, s)
+    return s
 
 
 @micro(

@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ptokit.base.layout import Array
+from ptokit.isa.expr import Expr, select
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.spec import CALL, REGISTER_BYTES, Flow, Masking, Micro, Word, micro
+from ptokit.isa.micro.spec import (
+    CALL,
+    REGISTER_BYTES,
+    Flow,
+    Masking,
+    Micro,
+    Word,
+    lanewise,
+    micro,
+)
 
 _LENGTHS = (1, 2, 3, 4, 8, 16, 32, 64, 128)
 PATTERNS = (
@@ -42,12 +52,11 @@ def _for_each_width(size: int) -> list[Micro]:
     def made(pattern: str) -> Array:
         return _pattern(pattern, lanes)
 
-    def first(n: int) -> tuple[Array, int]:
-        count = n & 0xFFFF_FFFF
-        return np.arange(lanes) < count, max(count - lanes, 0)
+    def first(n: Expr, lane: Expr) -> tuple[Expr, Expr]:
+        return lane < n, select(n > lanes, n - lanes, 0)
 
-    def tail(loop: int, n: int) -> Array:
-        return np.arange(lanes) + (loop & 0xFFFF) * lanes < (n & 0xFFFF_FFFF)
+    def tail(loop: Expr, n: Expr, lane: Expr) -> Expr:
+        return lane + (loop & 0xFFFF) * lanes < n
 
     def interleaved(a: Array, b: Array) -> tuple[Array, Array]:
         both = np.stack([a.reshape(-1, size), b.reshape(-1, size)], axis=1).reshape(2, -1)
@@ -67,11 +76,11 @@ def _for_each_width(size: int) -> list[Micro]:
               doc="Make a mask of a named pattern of lanes.")(made),
         micro("-> dst:N", name=f"pge{end}", words=[pattern], cpp=returned,
               doc="Make a mask of a named pattern of lanes, as pset does.")(made),
-        micro("n:int -> dst:N rest:int", name=f"plt{end}",
-              cpp="{rest} = {n}; {dst} = {name}({rest}, POST_UPDATE)",
-              doc="Make a mask of the first n lanes; the rest of n is for the next.")(first),
-        micro("loop:int n:int -> dst:N", name=f"pltm{end}",
-              doc="Make the mask of a round of a loop over n lanes.")(tail),
+        lanewise("n:int -> dst:N rest:int", name=f"plt{end}",
+                 cpp="{rest} = {n}; {dst} = {name}({rest}, POST_UPDATE)",
+                 doc="Make a mask of the first n lanes; the rest of n is for the next.")(first),
+        lanewise("loop:int n:int -> dst:N", name=f"pltm{end}",
+                 doc="Make the mask of a round of a loop over n lanes.")(tail),
         micro(pair, name=f"pintlv{end}", flow=Flow.ALL, cpp=CALL,
               doc="Take the lanes of two masks in turn.")(interleaved),
         micro(pair, name=f"pdintlv{end}", flow=Flow.ALL, cpp=CALL,

@@ -362,8 +362,14 @@ def micro(
     return define
 
 
+LANE = "lane"  # what a function of single elements calls the number of its lane
+
+
 def lanewise(signature: str, **more: Any) -> Callable[[Callable[..., Any]], Micro]:
-    """Define an operation by a function of single elements, given as symbols."""
+    """Define an operation by a function of single elements, given as symbols.
+
+    A mask is a truth for each; a result that is a number is made of numbers alone.
+    """
     return micro(signature, is_lanewise=True, **more)
 
 
