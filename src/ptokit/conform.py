@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import EnumType
 from fnmatch import fnmatch
 from functools import cache
@@ -43,6 +43,7 @@ from ptokit.base.enums import (
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.folders.parcels import journal_of, packed
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.pipes import TPipe, cube, subblock
 from ptokit.frontend.session import current, device
@@ -51,6 +52,7 @@ from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
 from ptokit.machine.calls import tile_access
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
+from ptokit.tasks import Executor, Jobs, Task
 
 TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}  # relative, for cases compared as "close"
 UNWRITTEN = 0xA5  # outputs are filled with this byte before the call
@@ -119,6 +121,44 @@ def run_case(folder: Path, case: dict[str, Any]) -> Verdict:
         return _judged(folder, case)
     except Exception as error:
         return Verdict(*_told(case), "failed", f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A case of a folder."""
+
+    folder: Path
+    case: Any
+
+    def files(self) -> Iterator[Path]:
+        file = self.case.get("file") if isinstance(self.case, dict) else None
+        if isinstance(file, str):
+            yield self.folder / file
+
+    def moved(self, place: Callable[[Path], Path]) -> Recorded:
+        for path in self.files():
+            return replace(self, case={**self.case, "file": str(place(path))})
+        return self
+
+
+def judged(recorded: Recorded) -> Verdict:
+    """Run one case, wherever it is."""
+    return run_case(recorded.folder, recorded.case)
+
+
+def run_cases(
+    folder: Path, cases: Sequence[Any], jobs: Jobs = 1, resume: bool | None = None
+) -> Iterator[Verdict]:
+    """The verdict of every case, in their order; `jobs` and `resume` are those of `run_folder`."""
+    executor, listed = Executor.of(jobs), [Recorded(folder, case) for case in cases]
+    work, pack = packed(executor, judged, Verdict)
+    tasks = (Task(str(number), pack(case)) for number, case in enumerate(listed))
+    with journal_of("conform", listed, Verdict, resume) as journal:
+        for each in executor.results(work, tasks, ordered=True, journal=journal):
+            if each.trouble is None:
+                yield each.value
+            else:
+                yield Verdict(*_told(cases[each.number]), "failed", each.trouble.reason)
 
 
 def _told(case: Any) -> tuple[str, str]:

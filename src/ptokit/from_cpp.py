@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from ptokit.base.entry import public
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.location import Location
 from ptokit.from_python import CORES
-from ptokit.from_text import Program, TextSource
+from ptokit.from_text import Program, TextSource, written_source
 from ptokit.frontend.arguments import admitted
 from ptokit.frontend.launch import Options, run
 from ptokit.frontend.policies import policy_for
@@ -314,6 +314,11 @@ class CppSource:
         kernel = Program(module).entry()
         assert isinstance(kernel.source, TextSource)
         return kernel.source
+
+    def sent(
+        self, finished: Callable[[], Module], arguments: Mapping[str, Any]
+    ) -> tuple[TextSource, tuple[Any, ...]]:
+        return written_source(finished()), tuple(arguments.values())
 
     def rewritten(self, text: str) -> CppSource:
         raise fail(

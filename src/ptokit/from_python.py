@@ -16,6 +16,7 @@ from ptokit.base.diagnostics import Diagnostic, PtoError, fail, usage_error
 from ptokit.base.dtypes import ArrayType
 from ptokit.base.entry import public
 from ptokit.base.location import Location
+from ptokit.from_text import TextSource, written_source
 from ptokit.frontend.advice import at_the_users_line
 from ptokit.frontend.arguments import admitted, as_passed, is_parameter, leaves_of
 from ptokit.frontend.declared import MISSING, declared, sample
@@ -178,6 +179,12 @@ class PythonSource:
 
     def recorded(self, module: Module) -> PythonSource:
         return self  # anybody can hear what it issues
+
+    def sent(
+        self, finished: Callable[[], Module], arguments: Mapping[str, Any]
+    ) -> tuple[TextSource, tuple[Any, ...]]:
+        module = finished()
+        return written_source(module), self.programs(module, arguments).args
 
     def rewritten(self, text: str) -> PythonSource:
         return replace(self, function=reread(cast(FunctionType, self.function), text))

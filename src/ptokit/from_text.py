@@ -7,7 +7,7 @@ m["add"][4](x, y, z)            # four blocks; arrays are updated in place
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -393,6 +393,13 @@ class TextSource:
     def recorded(self, module: Module) -> TextSource:
         return self  # anybody can hear what it issues
 
+    def sent(self, finished: Callable[[], Module], arguments: Mapping[str, Any]) -> None:
+        """It can be sent as it stands."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A text is sent as such."""
+        return _read, (self.text, self.file, self.name)
+
     def rewritten(self, text: str) -> TextSource:
         kernel = loads(text, self.file)[self.name]
         assert isinstance(kernel.source, TextSource)
@@ -401,6 +408,19 @@ class TextSource:
     def __str__(self) -> str:
         params = ", ".join(f"%{p.name}: {p.type}" for p in self.function.params)
         return f"@{self.function.name}({params})"
+
+
+def _read(text: str, file: str, name: str) -> TextSource:
+    """A function of a text that was sent here."""
+    source = loads(text, file)[name].source
+    assert isinstance(source, TextSource)
+    return source
+
+
+def written_source(module: Module) -> TextSource:
+    """The entry of a module that was made, as a text that says where its lines come from."""
+    text = print_module(module, origins=True)
+    return _read(text, module.location.file, Program(module).entry().name)
 
 
 def _asked_for(module: Module) -> Target:

@@ -23,7 +23,7 @@ from ptokit.base.diagnostics import PtoError, UsageError
 from ptokit.base.dtypes import dtype
 from ptokit.cli import targets
 from ptokit.folders.arrays import read_array
-from ptokit.machine.jobs import spread
+from ptokit.tasks import Executor, Task, Work
 from tests.command import command as ptokit
 
 COPY = """func.func @copy(%x: !pto.ptr<f32, gm>, %y: !pto.ptr<f32, gm>) {
@@ -244,11 +244,12 @@ def test_an_exception_that_cannot_be_sent_is_told() -> None:
         def __init__(self, a: int, b: int) -> None:
             super().__init__(f"odd {a} {b}")
 
-    def work(share: range) -> None:
-        raise OddError(1, 2)
+    def work(number: int) -> None:
+        raise OddError(number, 2)
 
+    (result,) = Executor(2).results(Work(work), [Task("odd", 1)])
     with pytest.raises(RuntimeError, match="OddError: odd 1 2"):
-        spread(work, 4, 2)
+        result.get()
 
 
 # ---- recorded cases ------------------------------------------------------------------------------

@@ -19,14 +19,15 @@ MODULES = sorted(p for p in ROOT.rglob("*.py"))
 
 LAYERS = [
     ["base"],
-    ["pictures"],
+    ["pictures", "tasks"],
     ["isa"],
     ["ir", "machine"],
     ["repair", "timing"],
     ["frontend", "passes", "engines", "emit"],
     ["report", "native"],
     ["kernels", "comm", "micro", "vmi"],
-    ["from_python", "from_text"],
+    ["from_text"],
+    ["from_python"],
     ["from_cpp"],
     ["folders", "testing", "values"],
     ["compat"],

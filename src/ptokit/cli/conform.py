@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import track
 
 from ptokit.base.files import write_text
-from ptokit.cli.answer import AsJson, Exit, answer, failed, wants_json
-from ptokit.conform import Summary, load_cases, run_case
+from ptokit.cli.answer import AsJson, Exit, answer, failed
+from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
+from ptokit.conform import Summary, Verdict, load_cases, run_cases
+from ptokit.tasks import progress
 
 
 def command(
@@ -22,15 +22,24 @@ def command(
         Path | None, typer.Option("-o", help="Write the verdict of every case here, as JSON.")
     ] = None,
     verbose: Annotated[bool, typer.Option("-v", help="Show disputed cases too.")] = False,
+    jobs: HowMany = "1",
+    cluster: Cluster = "",
+    task_seconds: TaskSeconds = None,
+    resume: Resume = False,
     as_json: AsJson = False,
 ) -> None:
     """Run every recorded case on the cpu profile; exit 0 only when none failed or is missing."""
-    console = Console(stderr=True, quiet=wants_json())
     cases = load_cases(folder, [name for name in only.split(",") if name])
     if not cases:
         raise typer.Exit(failed("no case matches", Exit.USAGE))
-    shown = track(cases, "conform", console=console, disable=not console.is_terminal)
-    summary = Summary(tuple(run_case(folder, case) for case in shown))
+    verdicts: list[Verdict] = []
+    with progress(len(cases), "cases") as done:
+        how = executor(jobs, cluster, task_seconds)
+        for each in run_cases(folder, cases, how, resume):
+            verdicts.append(each)
+            if done is not None:
+                done(1)
+    summary = Summary(tuple(verdicts))
     rows = [vars(v) | {"id": v.id} for v in summary.verdicts]
     if output is not None:
         write_text(output, json.dumps(rows, indent=1) + "\n")

@@ -15,6 +15,7 @@ from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
 from ptokit.cli.python_file import Explored, Job, Rules, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.from_text import loads
 from ptokit.isa.targets.defines import parse_defines
 
@@ -28,7 +29,10 @@ def command(
     schedules: Annotated[
         int, typer.Option("--schedules", min=1, help="How many are tried at most.")
     ] = 500,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes for the schedules.")] = 1,
+    jobs: HowMany = "1",
+    cluster: Cluster = "",
+    task_seconds: TaskSeconds = None,
+    resume: Resume = False,
     entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to run.")] = "",
     grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
@@ -45,9 +49,10 @@ def command(
     name, text = shown_name(file), read_text(file)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     overrides = parse_defines([] if is_cpp(file) else define)
+    spread = executor(jobs, cluster, task_seconds)
     if is_python(file, text):
         targets = tuple(targets_of(target or ""))
-        job = Job(name, text, targets, overrides, rules, "explore", schedules, jobs)
+        job = Job(name, text, targets, overrides, rules, "explore", schedules, spread, resume)
         verdict = check_python(job, seconds)
         found, explored = verdict.found, verdict.explored
     else:
@@ -60,7 +65,9 @@ def command(
             kernel = program[entry] if entry else program.entry()
             on = program.target(target, overrides)
             values = arguments(kernel, args) if args else kernel.source.sampled()[0]
-        seen = kernel[grid].explore(*values, schedules=schedules, jobs=jobs, target=on, **rules)
+        seen = kernel[grid].explore(
+            *values, schedules=schedules, jobs=spread, resume=resume, target=on, **rules
+        )
         found: list[Diagnostic] = list(seen.found)
         said = Explored(kernel.name, on.name, str(seen), seen.count, seen.is_complete)
         explored = [said]

@@ -11,13 +11,11 @@ import ast
 import linecache
 import os
 import re
-import signal
 import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, process
 from multiprocessing.connection import Connection
@@ -33,8 +31,9 @@ from ptokit.base.location import Location, is_ours
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.kernels import LISTENERS, Kernel, Launch
-from ptokit.machine.jobs import undisturbed
 from ptokit.repair.search import Repair, Trial, repair
+from ptokit.tasks import Jobs
+from ptokit.tasks.processes import end_group, undisturbed
 
 _MOST_CALLS = 16  # of a file, that its kernels are checked with
 _SEED = 7  # of the arrays that CASES draws
@@ -58,7 +57,8 @@ class Job:
     rules: Rules
     work: str = "check"  # or "fix", "explore"
     schedules: int = 0  # to be explored
-    jobs: int = 1  # processes for that
+    jobs: Jobs = 1  # for that
+    resume: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def check_python(job: Job, seconds: float) -> Verdict:
     try:
         _listen(ours, verdict, job, time.monotonic() + seconds, seconds)
     finally:
-        _stop(worker)
+        end_group(worker)
     return verdict
 
 
@@ -176,15 +176,6 @@ def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds:
                 raise said
             case _:
                 return
-
-
-def _stop(worker: process.BaseProcess) -> None:
-    """End the process and whatever it started."""
-    assert worker.pid is not None
-    with suppress(ProcessLookupError, PermissionError):  # it may not lead a group yet, or any more
-        os.killpg(worker.pid, signal.SIGKILL)
-    worker.kill()
-    worker.join()
 
 
 # ---- in the process ------------------------------------------------------------------------------
@@ -351,7 +342,12 @@ def _explore(case: Case, name: str, job: Job) -> Iterator[Explored | Diagnostic]
     how: dict[str, Any] = {"defines": dict(job.defines), **job.rules, **case.consts}
     try:
         found = kernel[case.blocks].explore(
-            *case.arguments(), schedules=job.schedules, jobs=job.jobs, target=name, **how
+            *case.arguments(),
+            schedules=job.schedules,
+            jobs=job.jobs,
+            resume=job.resume,
+            target=name,
+            **how,
         )
     except InternalError:
         raise

@@ -18,6 +18,7 @@ from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
 from ptokit.cli.sources import built_program, built_programs, load_program
+from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.cli.steps import Asked, finishing
 from ptokit.folders.arrays import array_for
 from ptokit.folders.goldens import run_goldens
@@ -42,9 +43,10 @@ def command(
         int | None,
         typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=1, help="Programs of a folder that run at a time.")
-    ] = 1,
+    jobs: HowMany = "1",
+    cluster: Cluster = "",
+    task_seconds: TaskSeconds = None,
+    resume: Resume = False,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -109,11 +111,12 @@ def command(
     Of a folder run every program in it: as its runs.toml says, or on random arguments.
     """
     words, rules = args or [], profile(strict, release)
+    spread: dict[str, Any] = {"jobs": executor(jobs, cluster, task_seconds), "resume": resume}
     if slack and not golden:
         raise usage_error("arguments", "--slack is for published cases", fix="add --golden")
     if golden:
         told = run_goldens(
-            file, target=target, rules=rules, slack=slack, jobs=jobs, max_seconds=max_seconds
+            file, target=target, rules=rules, slack=slack, max_seconds=max_seconds, **spread
         )
         runs = [each.to_json() for each in told]
         answer(str(told), code=_code(told), runs=runs, counts=told.counts)
@@ -135,8 +138,8 @@ def command(
                 place_tiles=asked.steps.place,
                 sync=asked.steps.sync,
                 rules=rules,
-                jobs=jobs,
                 max_seconds=max_seconds,
+                **spread,
             )
         runs = [each.to_json() for each in told]
         answer(str(told), code=_code(told), runs=runs, counts=told.counts)

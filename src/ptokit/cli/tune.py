@@ -23,8 +23,9 @@ from ptokit.cli.check import is_python
 from ptokit.cli.launches import Asked, Call
 from ptokit.cli.module_constants import constants_of, declared_choices
 from ptokit.cli.sources import read_text
-from ptokit.frontend.launch import progress
+from ptokit.cli.spreading import Cluster, HowMany, TaskSeconds, executor
 from ptokit.kernels.launch import unheard
+from ptokit.tasks import Executor, progress
 from ptokit.timing.params import load
 from ptokit.timing.tuning import Trial, Tuned, settings, sweep, trial
 
@@ -39,7 +40,9 @@ def command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where the result is kept.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes.")] = 1,
+    jobs: HowMany = "1",
+    cluster: Cluster = "",
+    task_seconds: TaskSeconds = None,
     check: Annotated[
         bool, typer.Option("--check/--no-check", help="Run each setting, and discard races.")
     ] = True,
@@ -51,7 +54,8 @@ def command(
     text = read_text(file)
     if not is_python(file, text):
         raise usage_error("tune", "tune takes Python files: a text has no constants to choose")
-    over = dict(_choice(word) for word in choices or ())
+    over = dict(choice(word, "--set") for word in choices or ())
+    spread = executor(jobs, cluster, task_seconds)
     place = output or file.with_suffix(".tune.json")
     found: list[Tuned] = []
     seen: set[Any] = set()
@@ -60,7 +64,7 @@ def command(
     at_the_top = _constants_of_the_file(text, over, calls)
     if at_the_top:
         known = Tuned.read(place) if place.exists() else None
-        how: dict[str, Any] = {"check": check, "jobs": jobs, "known": known}
+        how: dict[str, Any] = {"check": check, "jobs": spread, "known": known}
         found.append(_swept(asked, calls, at_the_top, over, allow=tuple(allow or ()), **how))
     for call in () if at_the_top else calls:
         swept = {**call.kernel.choices, **over}
@@ -70,7 +74,7 @@ def command(
         seen.add(key)
         fixed = {name: value for name, value in call.options.items() if name not in swept}
         known = Tuned.read(place) if place.exists() and not found else None
-        how = {"over": over, "jobs": jobs, "check": check, "known": known}
+        how = {"over": over, "jobs": spread, "check": check, "known": known}
         allowed = tuple(allow or ())
         found.append(call.kernel.tune(call.blocks, call.args, **how, allow=allowed, **fixed))
     if not found:
@@ -105,7 +109,7 @@ def _swept(
     over: Mapping[str, Sequence[Any]],
     *,
     check: bool,
-    jobs: int,
+    jobs: Executor,
     allow: tuple[str, ...],
     known: Tuned | None,
 ) -> Tuned:
@@ -135,14 +139,19 @@ def _swept(
     digest = sha256(about.encode()).hexdigest()[:16]
     with progress(len(wanted), "settings", 2) as done:
         told = done or unheard
-        return sweep(", ".join(names), digest, wanted, attempt, jobs=jobs, known=known, done=told)
+        return sweep(
+            ", ".join(names), digest, wanted, attempt, executor=jobs, known=known, done=told
+        )
 
 
-def _choice(word: str) -> tuple[str, Sequence[Any]]:
+def choice(word: str, option: str) -> tuple[str, Sequence[Any]]:
+    """A constant and its values, from a word of the command line."""
     name, is_given, values = word.partition("=")
     if not is_given or not name.isidentifier() or not values:
         raise usage_error(
-            "arguments", f"--set takes NAME=VALUE,VALUE, not {word!r}", fix="--set tile=64,128"
+            "arguments",
+            f"{option} takes NAME=VALUE,VALUE, not {word!r}",
+            fix=f"{option} tile=64,128",
         )
     return name, [_value(each) for each in values.split(",")]
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,6 +39,7 @@ from ptokit.isa.micro import MICRO
 from ptokit.kernels import Kernel
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.scheduler import Schedule
+from ptokit.tasks import Jobs
 
 FILES = ("kernel.pto", "main.cpp", "launch.cpp", "golden.py", "compare.py")
 # What is told beside the verdict of compare.py: it says whether the bytes in question matter.
@@ -61,6 +62,13 @@ class Golden:
     rules: str | None = None
     slack: int = 0
     max_seconds: float | None = None
+
+    def files(self) -> Iterator[Path]:
+        """All that are beside its program: the scripts may read others."""
+        yield from sorted(path for path in self.folder.iterdir() if path.is_file())
+
+    def moved(self, place: Callable[[Path], Path]) -> Golden:
+        return replace(self, folder=place(self.folder))
 
 
 @dataclass(frozen=True)
@@ -87,14 +95,15 @@ def run_goldens(
     target: str | None = None,
     rules: str | None = None,
     slack: int = 0,
-    jobs: int = 1,
+    jobs: Jobs = 1,
     max_seconds: float | None = None,
+    resume: bool | None = None,
 ) -> Goldens:
     """Run every published case in a folder, and hold the results against its golden.
 
     This executes the golden.py and compare.py of each case: run it on code that you trust. `slack`
     puts so many bytes behind every array for a kernel that leaves its own; such a case is named
-    with a warning. `jobs` runs so many cases at a time, each in a process of its own.
+    with a warning. `jobs` and `resume` are those of `run_folder`.
     """
     root = Path(place)
     folders = sorted(path.parent for path in root.rglob(FILES[0]) if _is_case(path.parent))
@@ -105,7 +114,7 @@ def run_goldens(
     options: dict[str, Any] = {"target": target, "rules": rules, "slack": slack}
     cases = [Golden(folder, **options, max_seconds=max_seconds) for folder in folders]
     blank = [Outcome(str(c.folder.relative_to(root)), "", "", Status.LEFT_OUT) for c in cases]
-    found = run_each(cases, [[each] for each in blank], run_golden, jobs, "goldens")
+    found = run_each(cases, blank, run_golden, jobs, "goldens", resume)
     outcomes = (
         replace(o, program=b.program) for b, os_ in zip(blank, found, strict=True) for o in os_
     )

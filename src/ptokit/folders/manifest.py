@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,21 @@ class Case:
     rules: str | None = None
     seed: int = 0
     max_seconds: float | None = None
+
+    def files(self) -> Iterator[Path]:
+        """The program, and the arrays that are given or expected."""
+        yield self.program
+        for value in (*self.args.values(), *self.expected.values()):
+            if isinstance(value, str):
+                yield Path(value)
+
+    def moved(self, place: Callable[[Path], Path]) -> Case:
+        """The same, where its files are elsewhere."""
+        args, expected = (
+            {n: str(place(Path(v))) if isinstance(v, str) else v for n, v in given.items()}
+            for given in (self.args, self.expected)
+        )
+        return replace(self, program=place(self.program), args=args, expected=expected)
 
 
 def cases_in(place: Path, defaults: Mapping[str, Any]) -> list[Case]:

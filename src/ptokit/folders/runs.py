@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +28,12 @@ from ptokit.base.entry import public
 from ptokit.folders.arrays import difference, is_changed, read_array
 from ptokit.folders.inputs import attempts, element_of, is_memory, is_misled
 from ptokit.folders.manifest import Case, cases_in
+from ptokit.folders.parcels import Movable, journal_of, packed
 from ptokit.from_text import Program, load_parts
-from ptokit.frontend.launch import progress
 from ptokit.ir.core import Function
 from ptokit.kernels import Kernel
-from ptokit.machine.jobs import undisturbed
+from ptokit.tasks import Executor, Jobs, Task, Trouble, progress
+from ptokit.tasks.work import Kind
 
 
 class Status(StrEnum):
@@ -134,20 +133,22 @@ def run_folder(
     sync: str | None = None,
     place_tiles: bool | None = None,
     rules: str | None = None,
-    jobs: int = 1,
+    jobs: Jobs = 1,
     max_seconds: float | None = None,
+    resume: bool | None = None,
 ) -> Outcomes:
     """Run every program of a folder, and of the folders in it, as its `runs.toml` says.
 
     Arguments that no manifest gives are drawn from `seed`: arrays as long as the views over them.
-    The other options hold where a manifest says nothing. `jobs` runs so many programs at a time,
-    each in a process of its own. Ctrl-C ends the whole; what was not run yet is `left out`.
+    The other options hold where a manifest says nothing. `jobs` runs so many programs at a time in
+    processes, or on a cluster. Ctrl-C ends the whole; what was not run yet is `left out`. With
+    `resume` outcomes are kept until all are there: True goes on where a run was stopped.
     """
     options: dict[str, Any] = {"seed": seed, "grid": grid, "target": target, "sync": sync,
                "place": place_tiles, "rules": rules, "max_seconds": max_seconds}  # fmt: skip
     root = Path(place)
     cases = cases_in(root, options)
-    found = run_each(cases, [[_left_out(case)] for case in cases], run_case, jobs, "programs")
+    found = run_each(cases, [*map(_left_out, cases)], run_case, jobs, "programs", resume)
     base = root if root.is_dir() else root.parent
     every = [o for outcomes in found for o in outcomes]
     return Outcomes(tuple(replace(o, program=_short(o.program, base)) for o in every))
@@ -287,62 +288,34 @@ def failed(made: Outcome, error: Exception, status: Status, started: float) -> O
 
 # ---- many runs -----------------------------------------------------------------------------------
 
-Run = Callable[[Any], list[Outcome]]
-
 
 def run_each(
-    cases: Sequence[Any], left_out: Sequence[list[Outcome]], run: Run, jobs: int, of_what: str
+    cases: Sequence[Movable],
+    left_out: Sequence[Outcome],
+    run: Callable[[Any], list[Outcome]],
+    jobs: Jobs,
+    of_what: str,
+    resume: bool | None,
 ) -> list[list[Outcome]]:
-    """The outcomes of every case, of those that Ctrl-C has left out what stands for them."""
-    found: dict[int, list[Outcome]] = {}
-    with progress(len(cases), of_what) as done, suppress(KeyboardInterrupt):
-        for number, outcomes in (
-            _apart(cases, left_out, run, jobs) if jobs > 1 else _here(cases, run)
-        ):
-            found[number] = outcomes
+    """The outcomes of every case; of those that Ctrl-C has left out what stands for them.
+
+    With `resume` they are kept until all are there: True goes on where a run was stopped.
+    """
+    executor, kind = Executor.of(jobs), list[Outcome]
+    found = [[each] for each in left_out]
+    work, pack = packed(executor, run, kind)
+    tasks = (Task(str(number), pack(case)) for number, case in enumerate(cases))
+    kept = journal_of(of_what, cases, kind, resume)
+    with suppress(KeyboardInterrupt), kept as journal, progress(len(cases), of_what, 2) as done:
+        for each in executor.results(work, tasks, journal=journal):
+            found[each.number] = each.value or [_lost(left_out[each.number], each.trouble)]
             if done is not None:
                 done(1)
-    return [found.get(number) or blank for number, blank in enumerate(left_out)]
+    return found
 
 
-def _here(cases: Sequence[Any], run: Run) -> Iterator[tuple[int, list[Outcome]]]:
-    for number, case in enumerate(cases):
-        yield number, run(case)
-
-
-def _apart(
-    cases: Sequence[Any], left_out: Sequence[list[Outcome]], run: Run, jobs: int
-) -> Iterator[tuple[int, list[Outcome]]]:
-    """So many at a time, each in a process of its own: what one breaks, the others do not see."""
-    context = multiprocessing.get_context("fork")
-    waiting = list(enumerate(cases))[::-1]
-    running: dict[Any, tuple[int, Any]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                number, case = waiting.pop()
-                ours, theirs = cast("tuple[Any, Any]", context.Pipe(duplex=False))
-                worker = context.Process(target=_work, args=(run, case, theirs.send))
-                with undisturbed():
-                    worker.start()
-                theirs.close()
-                running[ours] = number, worker
-            for ours in cast("list[Any]", wait(list(running))):
-                number, worker = running.pop(ours)
-                try:
-                    outcomes = ours.recv()
-                except EOFError:
-                    worker.join()
-                    reason = f"its process ended with code {worker.exitcode}"
-                    blank = left_out[number][0]
-                    outcomes = [replace(blank, status=Status.BUG, reason=reason)]
-                worker.join()
-                yield number, outcomes
-    finally:
-        for _, worker in running.values():
-            worker.kill()
-            worker.join()
-
-
-def _work(run: Run, case: Any, send: Callable[[list[Outcome]], None]) -> None:
-    send(run(case))
+def _lost(blank: Outcome, trouble: Trouble | None) -> Outcome:
+    """The outcome of a case that has said nothing."""
+    assert trouble is not None
+    status = Status.STOPPED if trouble.kind is Kind.TIME else Status.BUG
+    return replace(blank, status=status, reason=trouble.reason)

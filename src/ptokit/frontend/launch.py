@@ -6,9 +6,8 @@ hand.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -34,11 +33,11 @@ from ptokit.machine.recording import Recording, taken_over
 from ptokit.machine.resident import Again, Resident, may_stay, resident
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 from ptokit.repair.advice import advised
+from ptokit.tasks.progress import progress
 
 __all__ = ["Options", "Outcome", "Schedule", "explore", "launch", "run"]
 
 Programs = Mapping[str, Callable[[], Any]]
-SHOWN_FROM = 64  # blocks: a shorter launch is over before a progress bar is read
 
 
 @public
@@ -167,19 +166,3 @@ def explore(
         launch(programs, target_name, mode, schedule=schedule, hazards=hazards, **options)
 
     return search(run, [as_array(a) for a in arrays], schedules, seed)
-
-
-@contextmanager
-def progress(
-    count: int, of_what: str = "blocks", shown_from: int = SHOWN_FROM
-) -> Generator[Callable[[int], None] | None, None, None]:
-    """A progress bar for long work in a terminal; of blocks it is told one by one."""
-    if count < shown_from or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(of_what, total=count)
-        yield lambda more: bar.advance(task, 1 if of_what == "blocks" else more)

@@ -19,7 +19,6 @@ from ptokit.base.diagnostics import (
 from ptokit.base.entry import public
 from ptokit.emit.cpp import emit_cpp
 from ptokit.frontend.declared import choices
-from ptokit.frontend.launch import progress
 from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
 from ptokit.isa.devices import TARGETS as DEVICES
@@ -36,6 +35,7 @@ from ptokit.report.memory_map import Map
 from ptokit.report.page import Page
 from ptokit.report.placement import map_of
 from ptokit.report.verdicts import Report
+from ptokit.tasks import Executor, Jobs, progress
 from ptokit.timing.params import load as load_params
 from ptokit.timing.report import Timing
 from ptokit.timing.tuning import Trial as TunedTrial
@@ -54,6 +54,10 @@ class Kernel:
 
     def __post_init__(self) -> None:
         self.programs = ProgramCache(self.source, self.defines, self.rules, self.allow)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is sent is the program; what launches of it have found out stays here."""
+        return Kernel, (self.source, dict(self.defines), self.rules, self.allow)
 
     @property
     def name(self) -> str:
@@ -239,7 +243,7 @@ class Kernel:
         *,
         over: Mapping[str, Sequence[Any]] | None = None,
         check: bool = True,
-        jobs: int = 1,
+        jobs: Jobs = 1,
         known: Tuned | None = None,
         data: bool = False,
         **options: Any,
@@ -278,7 +282,7 @@ class Kernel:
                 digest,
                 wanted,
                 attempt,
-                jobs=jobs,
+                executor=Executor.of(jobs),
                 known=known,
                 done=done or unheard,
             )

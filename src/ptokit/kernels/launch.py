@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from inspect import signature
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,12 +20,13 @@ from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.emit.cpp import emit_cpp
 from ptokit.frontend.arguments import leaves_of, outlined
-from ptokit.frontend.launch import Schedule, progress
+from ptokit.frontend.launch import Schedule
 from ptokit.ir.printer import print_module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels.execution import Execution, Wanted, is_followed
 from ptokit.kernels.run import Run
+from ptokit.kernels.sending import Sent, explored
 from ptokit.kernels.shortcuts import Shortcut, key_of
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import Exploration, Explorer, witnesses
@@ -34,6 +37,7 @@ from ptokit.report.memory_map import Placed
 from ptokit.report.page import Page
 from ptokit.report.page_data import page_data
 from ptokit.report.placement import map_of
+from ptokit.tasks import Executor, Jobs, Journal, Work, progress
 from ptokit.timing.report import Timing
 from ptokit.timing.schedules import predicted
 from ptokit.timing.streams import Recorder
@@ -228,20 +232,65 @@ class Launch:
         return replace(found, warnings=(left, *found.warnings))
 
     def explore(
-        self, *args: Any, schedules: int = 500, seed: int = 0, jobs: int = 1, **options: Any
+        self,
+        *args: Any,
+        schedules: int = 500,
+        seed: int = 0,
+        jobs: Jobs = 1,
+        resume: bool | None = None,
+        **options: Any,
     ) -> Exploration:
         """Run the kernel under many schedules, which must all leave the same bytes in its arrays.
 
         It begins with what the model of time predicts for the device. A kernel whose pipes can do
         their work in at most so many orders is run in all of them; otherwise the schedules are a
         sample: the worst cases, then random ones from `seed` on.
-        `jobs` spreads a sample over processes. The options are those of a launch. The arrays hold
-        the result of a run in order in the end.
+        `jobs` spreads a sample over processes, or over a cluster, which is given the kernel as
+        text: a number, "auto" or an `Executor`. With `resume` what was tried is kept until all is:
+        True goes on where a run was stopped, False begins anew. The options are those of a launch.
+        The arrays hold the result of a run in order in the end.
         """
-        with progress(schedules, "schedules") as done:
+        executor = Executor.of(jobs)
+        work: Work | None = None
+        if executor.is_remote:
+            work = Work(explored, (self.sent(args, options),))
+        with self._journal(args, options, (schedules, seed), resume) as journal:
             likely = self._predicted(args, options)
-            explorer = self._explorer(args, options)
-            return explorer.search(schedules, seed, jobs, done or unheard, likely)
+            explorer = self.explorer(args, options)
+            with progress(schedules, "schedules") as done:
+                return explorer.search(
+                    schedules, seed, executor, done or unheard, likely, work=work, journal=journal
+                )
+
+    def _journal(
+        self, args: tuple[Any, ...], options: Mapping[str, Any], how: object, resume: bool | None
+    ) -> AbstractContextManager[Journal | None]:
+        """Where schedules are kept that were tried; they depend on all that a run does."""
+        if resume is None:
+            return nullcontext()
+        source = self.kernel.source
+        given = [
+            (a.dtype, a.shape, sha256(a.tobytes()).digest()) if isinstance(a, np.ndarray) else a
+            for a in args
+        ]
+        asked = (source.text, source.name, self.blocks, given, sorted(options.items()), how)
+        return Journal.of(asked, tuple[int, Diagnostic | None], resume=resume)
+
+    def sent(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Sent:
+        """The launch as data for other machines: placed, ordered, and written as text."""
+        kernel = self.kernel
+        lowering: dict[str, Any] = {n: options.get(n) for n in _LOWERING}
+        lowering["allow"] = options.get("allow", ())
+        asked = kernel.programs.asked(**lowering)._replace(blocks=self.blocks)
+        consts = {n: v for n, v in options.items() if n not in OPTIONS}
+        bound = kernel.source.bind(args, consts)
+        written = kernel.source.sent(lambda: kernel.programs.shown(asked, bound), bound)
+        if written is None:  # it is a text
+            return Sent(self, args, options)
+        source, values = written
+        how = {n: v for n, v in options.items() if n in OPTIONS and n != "path"}
+        how |= {"target": asked.target, "defines": None, "place": False, "sync": "keep"}
+        return Sent(Launch(kernel.with_source(source), self.blocks), values, how)
 
     def _predicted(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Schedule, ...]:
         """The schedules that a device would have, as far as its time can be told."""
@@ -260,11 +309,12 @@ class Launch:
         if not any(each.evidence is not None for each in complaints):
             return complaints
         try:
-            return witnesses(self._explorer(args, options), complaints)
+            return witnesses(self.explorer(args, options), complaints)
         except PtoError:  # it fails in order as well
             return complaints
 
-    def _explorer(self, args: tuple[Any, ...], options: dict[str, Any]) -> Explorer:
+    def explorer(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Explorer:
+        """The launch, to be run under many schedules."""
         kernel = self.kernel
         consts = {n: v for n, v in options.items() if n not in OPTIONS}
         bound = kernel.source.bind(args, consts)

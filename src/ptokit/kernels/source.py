@@ -106,6 +106,12 @@ class Source(Protocol):
         """A kernel that issues the same where anybody can hear it, given what a run did."""
         ...
 
+    def sent(
+        self, finished: Callable[[], Module], arguments: Mapping[str, Any]
+    ) -> tuple[Source, tuple[Any, ...]] | None:
+        """The finished program as a text, and what it is given; None: it is a text as it stands."""
+        ...
+
 
 @dataclass(frozen=True)
 class Programs:

@@ -9,6 +9,7 @@ names the schedule that reproduces it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
@@ -20,14 +21,14 @@ from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.base.evidence import Evidence, causes
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.isa.spec import Pipe
-from ptokit.machine.jobs import spread
 from ptokit.machine.scheduler import Schedule
+from ptokit.tasks import Executor, Journal, Task, Work
 
 # PIPE_ALL stands for the engines beside the cores.
 _HELD_BACK = (Pipe.MTE2, Pipe.MTE3, Pipe.V, Pipe.MTE1, Pipe.M, Pipe.FIX, Pipe.ALL)
 
 
-_CHUNK = 8  # schedules of a process at a time: how often a progress bar moves
+_CHUNK = 8  # schedules of a task: how often a progress bar moves
 _SEEDS = 6  # tried for one that shows a race
 _MOST_SHOWN = 10  # causes for which one is looked for
 _HOPELESS = 1000  # times as many orders as may be tried, to judge by the first one
@@ -104,14 +105,17 @@ class Explorer:
         self,
         count: int,
         seed: int = 0,
-        jobs: int = 1,
+        executor: Executor = Executor(),  # noqa: B008 - which is frozen
         done: Callable[[int], None] = lambda _: None,
         likely: Sequence[Schedule] = (),
+        *,
+        work: Work | None = None,
+        journal: Journal | None = None,
     ) -> Exploration:
         """Try all orders of the work where there are at most `count`, or else a sample.
 
-        `jobs` spreads a sample over processes; `done` is told how many schedules were tried. Those
-        that are `likely` come first; they are some of all orders.
+        The executor spreads a sample; `done` is told how many schedules were tried. Those that are
+        `likely` come first; they are some of all orders. `work` is `tried` for other machines.
         """
         for number, schedule in enumerate(likely, 1):
             found = self.attempt(schedule)
@@ -125,24 +129,23 @@ class Explorer:
                 return Exploration(tried, False, (found,))
         if not self._has_more:
             return Exploration(tried, True)
-        chosen = list(schedules(count - tried, seed))
-        step = max(1, jobs * _CHUNK)
-        for part in (chosen[i : i + step] for i in range(0, len(chosen), step)):
-            different = self._in_processes(part, jobs) if jobs > 1 else list(self.sample(part))
-            tried += len(part)
-            done(len(part))
-            if different:
-                return Exploration(tried, False, tuple(different[:1]))
+        tasks = _chunks(schedules(count - tried, seed))
+        work = work or Work(self.tried)
+        with closing(executor.results(work, tasks, ordered=True, journal=journal)) as results:
+            for number, found in (each.get() for each in results):
+                tried += number
+                done(number)
+                if found is not None:
+                    return Exploration(tried, False, (found,))
         return Exploration(tried, False)
 
-    def _in_processes(self, part: Sequence[Schedule], jobs: int) -> list[Diagnostic]:
-        """Each process tries a share; all of them leave the arrays as they are."""
-
-        def share(numbers: range) -> list[Diagnostic]:
-            return list(self.sample([part[n] for n in numbers]))
-
-        found = spread(share, len(part), min(jobs, len(part)))
-        return [each for answer in found for each in answer]
+    def tried(self, chosen: Sequence[Schedule]) -> tuple[int, Diagnostic | None]:
+        """How many of some schedules were tried, and what is different with the last of them."""
+        for number, schedule in enumerate(chosen, 1):
+            found = self.attempt(schedule)
+            if found is not None:
+                return number, found
+        return len(chosen), None
 
     def _orders(self, most: int) -> Iterator[Diagnostic | None]:
         """Every order of the work, one after the other, unless there are far too many."""
@@ -157,6 +160,13 @@ class Explorer:
             if choices is None:
                 self._has_more = False
                 return
+
+
+def _chunks(chosen: Iterator[Schedule]) -> Iterator[Task]:
+    number = 0
+    while part := tuple(islice(chosen, _CHUNK)):
+        yield Task(f"schedules from {number}", part)
+        number += len(part)
 
 
 def witnesses(explorer: Explorer, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

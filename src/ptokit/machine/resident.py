@@ -20,7 +20,8 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.machine.gm import Roomy
-from ptokit.machine.jobs import Keeper, answer_of, undisturbed, work
+from ptokit.machine.jobs import Keeper, answer_of, work
+from ptokit.tasks.processes import undisturbed
 
 # Does the work again on these arrays, in so many threads; False: it would have been another one.
 Again = Callable[[Sequence[Array], int], bool]
@@ -90,7 +91,7 @@ def resident(
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 
-    def first(_: range) -> tuple[Any, bool]:
+    def first() -> tuple[Any, bool]:
         value, again = run()
         for there, array in zip(shared, arrays, strict=True):
             there[...] = array
@@ -102,13 +103,13 @@ def resident(
         for each in _staying:  # of others, who are to hear when their line is closed
             if (other := each()) is not None:
                 other.end()
-        work(first, range(1), theirs)
+        work(first, theirs)
         while kept and kept[0] is not None:
             try:
                 threads = theirs.recv()
             except EOFError:
                 break
-            work(partial(_repeated, kept[0], shared, threads), range(1), theirs)
+            work(partial(kept[0], shared, threads), theirs)
             sys.stdout.flush()
 
     kept: list[Any] = []
@@ -138,10 +139,6 @@ def may_stay(arrays: Sequence[Array]) -> bool:
     if any(not each.flags.c_contiguous or isinstance(each, Roomy) for each in arrays):
         return False
     return not any(np.may_share_memory(*both) for both in combinations(arrays, 2))
-
-
-def _repeated(again: Again, arrays: Sequence[Array], threads: int, _: range) -> bool:
-    return again(arrays, threads)
 
 
 def _shared(array: Array) -> Array:

@@ -20,12 +20,13 @@ from ptokit.base.diagnostics import Diagnostic, fail, usage_error
 from ptokit.base.location import Location
 from ptokit.frontend.launch import Options
 from ptokit.isa.targets import Target
-from ptokit.machine.jobs import LOOKS, undisturbed
+from ptokit.machine.jobs import LOOKS
 from ptokit.native import compiler
 from ptokit.native.compiler import Unit
 from ptokit.native.host import Case, Device, Found, Host
 from ptokit.native.keeper import TIME_LIMIT, Keeper
 from ptokit.native.library import Library, Trace
+from ptokit.tasks.processes import undisturbed
 
 _PARTS = {"mix": ("cube", "vector")}  # what a source for a cluster is compiled for
 

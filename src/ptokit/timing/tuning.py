@@ -19,7 +19,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.files import write_text
-from ptokit.machine.jobs import spread
+from ptokit.tasks import Executor, Task, Work
 
 _SHOWN = 20  # settings of a table
 
@@ -122,11 +122,11 @@ def sweep(
     wanted: Sequence[Mapping[str, Any]],
     attempt: Callable[[Mapping[str, Any]], Trial],
     *,
-    jobs: int = 1,
+    executor: Executor = Executor(),  # noqa: B008 - which is frozen
     known: Tuned | None = None,
     done: Callable[[int], object] = lambda _: None,
 ) -> Tuned:
-    """Try every setting, in `jobs` processes; what an earlier result has tried is taken from it.
+    """Try every setting; what an earlier result has tried is taken from it.
 
     `done` is told how many more were tried.
     """
@@ -135,17 +135,10 @@ def sweep(
     found = [each for each in kept if each.constants in wanted]
     done(len(found))
     left = [each for each in wanted if each not in [trial.constants for trial in found]]
-    for at in range(0, len(left), max(1, jobs)):
-        part = left[at : at + max(1, jobs)]
-
-        def share(numbers: range, part: Sequence[Mapping[str, Any]] = part) -> list[Trial]:
-            return [attempt(part[number]) for number in numbers]
-
-        if jobs > 1:
-            found += [each for one in spread(share, len(part), jobs) for each in one]
-        else:
-            found += share(range(len(part)))
-        done(len(part))
+    tasks = (Task(repr(dict(each)), each) for each in left)
+    for each in executor.results(Work(attempt), tasks):
+        found.append(each.get())
+        done(1)
     order = [*map(dict, wanted)]
     ranked = sorted(found, key=lambda t: (bool(t.reason), t.us, order.index(dict(t.constants))))
     return Tuned(kernel, about, tuple(ranked))
