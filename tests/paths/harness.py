@@ -36,7 +36,7 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.objects import pointer
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.spell_out import spelled_out
-from ptokit.report.pages import example_code, example_sample
+from ptokit.report.examples import example_code, example_sample
 
 _ARRAY = re.compile(r"np\.(?:zeros|ones)\([^()]*\)")
 _TILE = re.compile(r"(\w+) = ((?:Conv)?Tile\w*\[.*\])\(\)")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit.pictures.layouts import layout_svg
 from ptokit.pictures.timeline import MOST_LANES, timeline_svg
 from ptokit.pictures.values import values_svg
 from ptokit.report.verdicts import Report
@@ -85,31 +84,6 @@ def test_large_values_are_thinned_out_and_say_so() -> None:
     seen, _ = pixels(svg)
     assert seen.shape == (38, 125)
     assert "every 8. element of a row and column" in texts(svg)
-
-
-@pytest.mark.parametrize(
-    ("outer", "inner", "first"),
-    [
-        (BLayout.RowMajor, SLayout.NoneBox, [0, 1, 2]),
-        (BLayout.ColMajor, SLayout.NoneBox, [0, 64, 128]),
-        (BLayout.ColMajor, SLayout.RowMajor, [0, 1, 2]),
-        (BLayout.RowMajor, SLayout.ColMajor, [0, 16, 32]),
-    ],
-    ids=["ND", "DN", "NZ", "ZN"],
-)
-def test_a_layout_shows_offsets_and_the_way_through_boxes(
-    outer: BLayout, inner: SLayout, first: list[int]
-) -> None:
-    tile = Tile[TileType.Mat, float16, 64, 64, outer, 64, 64, inner]().spec
-    axes = tile.axis_map(tile.rows, tile.cols)
-    svg = layout_svg(axes, tile.box, tile.layout)
-    shown = [text for text in texts(svg) if text.isdigit()]
-    assert shown[:3] == [str(n) for n in first]
-    seen, _ = pixels(svg)
-    order = np.argsort(seen, axis=None, kind="stable")
-    assert (np.diff(axes.offsets.reshape(-1)[order] * 255 // (axes.span - 1)) >= 0).all()
-    ways = ElementTree.fromstring(svg).findall(".//{*}circle")  # the first box
-    assert len(ways) == tile.is_boxed
 
 
 def test_a_tile_shows_its_values_and_its_layout() -> None:

@@ -20,6 +20,7 @@ from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.isa.verify import code_of
 from ptokit.report.micro_pages import page as micro_page
 from ptokit.report.pages import markdown
+from ptokit.report.words import Language, Words
 
 
 def command(
@@ -28,6 +29,9 @@ def command(
         bool, typer.Option("--matrix", help="Print instruction x target x element types.")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Print the page as Markdown source.")] = False,
+    lang: Annotated[
+        Language, typer.Option("--lang", help="The language of the page: en, or zh for Chinese.")
+    ] = Language.en,
     as_json: AsJson = False,
 ) -> None:
     """Show an instruction's operands, rules per target, forms and documentation."""
@@ -38,11 +42,11 @@ def command(
     elif matrix:
         console.print(_matrix(list(INSTRUCTIONS.values())))
     elif not name:
-        console.print(_listing(list(INSTRUCTIONS.values())))
+        console.print(_listing(list(INSTRUCTIONS.values()), Words(lang.value)))
         console.print("ptokit isa NAME shows one of them.")
     else:
         record = MICRO.get(name)
-        page = markdown(instruction(name)) if record is None else micro_page(record)
+        page = markdown(instruction(name), lang.value) if record is None else micro_page(record)
         # In a page brackets are indices and template arguments, not styles.
         console.print(page if raw else Markdown(page), markup=False, soft_wrap=raw)
 
@@ -70,14 +74,16 @@ def _record(insn: Insn, matrix: bool) -> dict[str, Any]:
     return record
 
 
-def _listing(insns: list[Insn]) -> Table:
-    table = Table(title=f"{len(insns)} instructions", title_justify="left", box=None)
-    for column in ("instruction", "class", "devices", "what it does"):
-        table.add_column(column, no_wrap=column != "what it does")
+def _listing(insns: list[Insn], say: Words) -> Table:
+    title = say("{a} instructions, by class.").format(a=len(insns))
+    table = Table(title=title, title_justify="left", box=None)
+    for column in ("instruction", "Class", "devices", "what it does"):
+        table.add_column(say(column), no_wrap=column != "what it does")
     for insn in sorted(insns, key=lambda i: (i.cost.name, i.name)):
         have = [t for t in TARGETS if t in insn.targets]
-        devices = "all" if len(have) == len(TARGETS) else " ".join(have) or "none"
-        table.add_row(insn.name, insn.cost.name, devices, insn.doc.splitlines()[0])
+        devices = say("all") if len(have) == len(TARGETS) else " ".join(have) or say("none")
+        first = insn.doc.splitlines()[0]
+        table.add_row(insn.name, say(insn.cost.name), devices, say(first))
     return table
 
 

@@ -259,9 +259,15 @@ TALLOC: _TALLOC
 
 Three steps: wait for free space, when `pipe.prod.getAllocateStatus()` and
 `Pipe.shouldWaitFree(pipe.prod.tileIndex)` are both true; find the slot of
-`pipe.prod.tileIndex`; point gmTensor at it and advance the index. A vector producer sees its
-half of the slot as Split says, a cube producer the whole slot. Nothing is written and nobody
-is told: fill the slot, with TSTORE say, and commit it with `TPUSH(pipe, gmTensor)`."""
+`pipe.prod.tileIndex`; point gmTensor at it and advance the index. Nothing is written and nobody
+is told: fill the slot, with TSTORE say, and commit it with `TPUSH(pipe, gmTensor)`.
+
+A cube producer sees the whole slot. A vector producer sees the part that Split says:
+TILE_NO_SPLIT the slot from its start, TILE_UP_DOWN the upper or the lower half of the rows,
+TILE_LEFT_RIGHT the left or the right half of the columns.
+
+A pipe has SlotNum >= 1 slots of SlotSize bytes. Waits for free space are sparse: once in
+SyncPeriod entries, which is SlotNum where there are at most 2 slots, otherwise SlotNum / 2."""
 
 class _TAND(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -304,7 +310,12 @@ the target, that the tile fits, that it ends inside the space, and the alignment
 a byte offset inside the memory of the tile's TileType; different memories do not overlap. In
 auto mode placement belongs to the compiler and binding a tile does nothing.
 
-A GlobalTensor keeps its shape and stride and takes the new pointer, in both modes."""
+A GlobalTensor keeps its shape and stride and takes the new pointer, in both modes: of its own
+element type, and only in the form with an operand. Lowering brings the instruction in where
+tiles of a program are given their places.
+
+The capacity of a memory space can be set for a launch under the name of its macro, as a
+compiler flag would: `defines={"PTO_UBUF_SIZE_BYTES": 262144}`."""
 
 class _TAXPY(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -1216,6 +1227,10 @@ class _TLOAD(Instruction):
 
 TLOAD: _TLOAD
 """Load a view of global memory into a Vec or Mat tile, or a Mat convolution tile.
+
+In two dimensions, with a view that begins at row r0 and column c0 of its array: dst[i, j] =
+src[r0 + i, c0 + j]. Which elements these are in memory follows from shape and strides of the
+view and from the layout of the tile.
 
 The transfer has the size of the valid region of `dst`; the view must describe just as many
 rows and columns. Elements are copied bit by bit. Into a Mat tile the load may rearrange: ND
@@ -2523,12 +2538,22 @@ blocks are ordered D, C1, H, W. Bits are copied.
 
 `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
 transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
-blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. A5 and Kirin
-do not touch it. Groups of GNC1HWC0 weights lie N1 * N0 filters apart on a device whose `src`
-reserves room for that many (BufferSize), N filters elsewhere. Filters beyond N
-keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
-filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
-of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified."""
+blocks, at most 255 of them); elsewhere elements are copied one by one. A5 and Kirin do not
+touch it. `TTRANS.tmp_bytes(dst, src)` says how many bytes it needs: sizeof times as many
+elements, with R = 32 for 8-bit elements and R = 16 for others.
+
+* A matrix of H valid rows and W valid columns: W * ceil(H / R) * R
+* NCHW to NC1HWC0, also with groups, C1 = ceil(C / C0): H * W * ceil(C0 / R) * R
+* NC1HWC0 to NCHW, also with groups: C0 * ceil(H * W / R) * R
+* NC1HWC0 and GNC1HWC0 to FRACTAL_Z, N1 = ceil(N / N0): none, blocks are only rearranged
+* NCDHW to FRACTAL_Z_3D: P + max(P, H * W * ceil(C0 / R) * R), where P = N * C1 * C0 * H * W;
+  a plane of depth is taken out into the first part, and the second is for either way to go on
+
+Groups of GNC1HWC0 weights lie N1 * N0 filters apart on a device whose `src` reserves room for
+that many (BufferSize), N filters elsewhere. Filters beyond N keep their contents in NC1HWC0 to
+FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and filters beyond N become zero; the
+permissive profile leaves all of them untouched. The fast path of A2A3 leaves the rest of the
+last 32-byte block of each row of `dst` unspecified."""
 
 class _TTRI(Instruction):
     def __call__(

@@ -178,7 +178,7 @@ class Tile(NotANumber, TileObject, metaclass=TileMeta):
         access.mark_defined()
 
     def _repr_html_(self) -> str:
-        from ptokit.pictures.layouts import layout_svg
+        from ptokit.pictures.layouts import tile_layout
         from ptokit.pictures.notebook import beside, card
         from ptokit.pictures.values import values_svg
 
@@ -186,7 +186,7 @@ class Tile(NotANumber, TileObject, metaclass=TileMeta):
         if self.storage is not None:
             access = tile_access(self)
             pictures.append(values_svg(access.read(), access.defined(), (spec.rows, spec.cols)))
-        pictures.append(layout_svg(spec.axis_map(self.vr, self.vc), spec.box, spec.layout))
+        pictures.append(tile_layout(spec, spec.layout, (self.vr, self.vc)))
         return card(str(self), beside(*pictures), note=f"{spec.nbytes} bytes")
 
     def GetValue(self, offset: int) -> int | float:

@@ -106,7 +106,12 @@ def TASSIGN(obj: Any, addr: Any, Addr: int | None, ops: Ops, core: Core) -> None
     a byte offset inside the memory of the tile's TileType; different memories do not overlap. In
     auto mode placement belongs to the compiler and binding a tile does nothing.
 
-    A GlobalTensor keeps its shape and stride and takes the new pointer, in both modes.
+    A GlobalTensor keeps its shape and stride and takes the new pointer, in both modes: of its own
+    element type, and only in the form with an operand. Lowering brings the instruction in where
+    tiles of a program are given their places.
+
+    The capacity of a memory space can be set for a launch under the name of its macro, as a
+    compiler flag would: `defines={"PTO_UBUF_SIZE_BYTES": 262144}`.
     """
     if hasattr(obj, "point_to"):
         obj.point_to(addr)

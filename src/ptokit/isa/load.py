@@ -440,6 +440,10 @@ _NEW_RULES = [
 def TLOAD(dst: Array, src: Array, ops: Ops) -> None:
     """Load a view of global memory into a Vec or Mat tile, or a Mat convolution tile.
 
+    In two dimensions, with a view that begins at row r0 and column c0 of its array: dst[i, j] =
+    src[r0 + i, c0 + j]. Which elements these are in memory follows from shape and strides of the
+    view and from the layout of the tile.
+
     The transfer has the size of the valid region of `dst`; the view must describe just as many
     rows and columns. Elements are copied bit by bit. Into a Mat tile the load may rearrange: ND
     to Nz and DN to Zn boxes (on A5 also DN to Nz, and MX scales to Zz and Nn), and on A5 feature

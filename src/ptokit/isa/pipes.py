@@ -195,9 +195,15 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
 
     Three steps: wait for free space, when `pipe.prod.getAllocateStatus()` and
     `Pipe.shouldWaitFree(pipe.prod.tileIndex)` are both true; find the slot of
-    `pipe.prod.tileIndex`; point gmTensor at it and advance the index. A vector producer sees its
-    half of the slot as Split says, a cube producer the whole slot. Nothing is written and nobody
+    `pipe.prod.tileIndex`; point gmTensor at it and advance the index. Nothing is written and nobody
     is told: fill the slot, with TSTORE say, and commit it with `TPUSH(pipe, gmTensor)`.
+
+    A cube producer sees the whole slot. A vector producer sees the part that Split says:
+    TILE_NO_SPLIT the slot from its start, TILE_UP_DOWN the upper or the lower half of the rows,
+    TILE_LEFT_RIGHT the left or the right half of the columns.
+
+    A pipe has SlotNum >= 1 slots of SlotSize bytes. Waits for free space are sparse: once in
+    SyncPeriod entries, which is SlotNum where there are at most 2 slots, otherwise SlotNum / 2.
     """
 
 

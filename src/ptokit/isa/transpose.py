@@ -430,12 +430,22 @@ def TTRANS(dst: Array, src: Array, tmp: Array, ops: Ops, poison: Poison) -> None
 
     `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
     transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
-    blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. A5 and Kirin
-    do not touch it. Groups of GNC1HWC0 weights lie N1 * N0 filters apart on a device whose `src`
-    reserves room for that many (BufferSize), N filters elsewhere. Filters beyond N
-    keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
-    filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
-    of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified.
+    blocks, at most 255 of them); elsewhere elements are copied one by one. A5 and Kirin do not
+    touch it. `TTRANS.tmp_bytes(dst, src)` says how many bytes it needs: sizeof times as many
+    elements, with R = 32 for 8-bit elements and R = 16 for others.
+
+    * A matrix of H valid rows and W valid columns: W * ceil(H / R) * R
+    * NCHW to NC1HWC0, also with groups, C1 = ceil(C / C0): H * W * ceil(C0 / R) * R
+    * NC1HWC0 to NCHW, also with groups: C0 * ceil(H * W / R) * R
+    * NC1HWC0 and GNC1HWC0 to FRACTAL_Z, N1 = ceil(N / N0): none, blocks are only rearranged
+    * NCDHW to FRACTAL_Z_3D: P + max(P, H * W * ceil(C0 / R) * R), where P = N * C1 * C0 * H * W;
+      a plane of depth is taken out into the first part, and the second is for either way to go on
+
+    Groups of GNC1HWC0 weights lie N1 * N0 filters apart on a device whose `src` reserves room for
+    that many (BufferSize), N filters elsewhere. Filters beyond N keep their contents in NC1HWC0 to
+    FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and filters beyond N become zero; the
+    permissive profile leaves all of them untouched. The fast path of A2A3 leaves the rest of the
+    last 32-byte block of each row of `dst` unspecified.
     """
     if _conv(ops):
         _convert(dst, as_bits_of(src, dst), ops, poison)

@@ -1,118 +1,161 @@
-"""A layout as a picture: the order in which the elements of a matrix lie in memory.
+"""Where the elements of a matrix lie: its address map as a picture.
 
-At the left all of it, the darker the later in memory, with its boxes and the way through them; at
-the right the first elements with their offsets.
+The matrix is drawn as programs see it. Elements that lie together in memory - a box, or a line of
+an unboxed matrix - have one colour, in memory order; the line goes from element to element in the
+order of addresses, which is where the names N and Z come from. Below it is memory itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from ptokit.base.layout import AxisMap
-from ptokit.pictures.png import between, image
-from ptokit.pictures.svg import EDGE, INK, SOFT, box, drawing, line, words
+from ptokit.base.dtypes import DType
+from ptokit.base.layout import Array, AxisMap
+from ptokit.base.tiles import BLOCK_BYTES, TileSpec
+from ptokit.pictures.svg import COLOURS, EDGE, INK, PAPER, SOFT, WELL, Picture
 
-SIDE = 160  # pixels of the longer side of the whole
-CELL = 26  # of one element at the right
-SHOWN = 8  # elements along a side there
-MOST_BOXES = 256  # whose order is drawn
-MOST_PIXELS = 128  # along a side of the whole
-
-PALE, DARK = (238, 243, 250), (38, 84, 140)
+WIDTH = 560  # of the matrix, where it has many columns
+MOST = 128  # rows and columns that are drawn
+PALE = 0.42
 
 
-def layout_svg(axes: AxisMap, inner: tuple[int, int] = (1, 1), title: str = "") -> str:
-    """Where the elements of a matrix lie; `inner` are the rows and columns of one box of it."""
-    top = 24 if title else 8
-    whole, wide, tall = _whole(axes, inner, 10, top)
-    corner, right, below = _corner(axes, inner, wide + 34, top)
-    parts = [words(10, 16, title, INK, 'font-weight="bold"')] if title else []
-    note = f"{axes.rows} x {axes.cols}"
-    if inner != (1, 1):
-        note += f" in boxes of {inner[0]} x {inner[1]}"
-    bottom = max(top + tall, below) + 16
-    parts += [*whole, *corner, words(10, bottom, f"{note}; offsets in elements", SOFT)]
-    said = f"{title or 'layout'}: {note}"
-    return drawing(max(right, 10 + wide) + 12, bottom + 8, parts, said)
+def tile_layout(spec: TileSpec, title: str = "", valid: tuple[int, int] | None = None) -> str:
+    """A tile type: its boxes or lines in memory, and what of it is valid."""
+    rows, cols = valid or (v if v >= 0 else whole for v, whole in _sizes(spec))
+    unit = spec.box[0] * spec.box[1] if spec.is_boxed else _line(spec)
+    return layout_svg(
+        title or f"{spec.layout}: {spec}", spec.axis_map(rows, cols), spec.dtype, unit, (rows, cols)
+    )
 
 
-def _whole(
-    axes: AxisMap, inner: tuple[int, int], left: float, top: float
-) -> tuple[list[str], float, float]:
-    """All elements as an image; gives what is drawn, its width and its height."""
-    rows, cols = axes.rows, axes.cols
-    scale = SIDE / max(rows, cols)
-    wide, tall = max(12.0, cols * scale), max(12.0, rows * scale)
-    step = -(-max(rows, cols) // MOST_PIXELS)
-    shades = axes.offsets[::step, ::step] * 255 // max(1, axes.span - 1)
-    parts = [
-        f'<image x="{left}" y="{top}" width="{wide:.1f}" height="{tall:.1f}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated" '
-        f'href="{image(shades, between(PALE, DARK, 256))}"/>',
-        box(left, top, wide, tall, "none", f'stroke="{EDGE}"'),
-    ]
-    down, across = -(-rows // inner[0]), -(-cols // inner[1])
-    if inner == (1, 1) or down * across > MOST_BOXES:
-        return parts, wide, tall
-    high, broad = tall / rows * inner[0], wide / cols * inner[1]
-    for number in range(1, across):
-        x = left + number * broad
-        parts.append(line([(x, top), (x, top + tall)], "white", 'stroke-width="1"'))
-    for number in range(1, down):
-        y = top + number * high
-        parts.append(line([(left, y), (left + wide, y)], "white", 'stroke-width="1"'))
-    firsts = axes.offsets[:: inner[0], :: inner[1]]
-    way = [divmod(int(place), across) for place in np.argsort(firsts, axis=None, kind="stable")]
-    points = [(left + (col + 0.5) * broad, top + (row + 0.5) * high) for row, col in way]
-    parts.append(line(points, "#e0762f", 'stroke-width="1.5" stroke-linejoin="round"'))
-    x, y = points[0]
-    parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#e0762f"/>')
-    return parts, wide, tall
+def _sizes(spec: TileSpec) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (spec.valid_row, spec.rows), (spec.valid_col, spec.cols)
 
 
-def _corner(
-    axes: AxisMap, inner: tuple[int, int], left: float, top: float
-) -> tuple[list[str], float, float]:
-    """The first elements with their offsets; gives what is drawn, its right and lower edges."""
-    rows, cols = min(axes.rows, SHOWN), min(axes.cols, SHOWN)
-    offsets = axes.offsets[:rows, :cols]
-    shades = between(PALE, DARK, 256)
-    parts: list[str] = []
-    for row in range(rows):
-        for col in range(cols):
-            offset = int(offsets[row, col])
-            shade = shades[offset * 255 // max(1, axes.span - 1)]
-            x, y = left + col * CELL, top + row * CELL
-            parts.append(box(x, y, CELL - 1, CELL - 1, f"rgb{shade}"))
-            small = 'font-size="8.5" text-anchor="middle"'
-            ink = INK if sum(shade) > 380 else "white"
-            parts.append(words(x + CELL / 2, y + CELL / 2 + 3, str(offset), ink, small))
-    places = {int(offset): at for at, offset in np.ndenumerate(offsets)}
-    for first, after in pairwise(sorted(places)):
-        if after == first + 1:  # neighbours in memory
-            ends = [
-                (left + (col + 0.5) * CELL, top + (row + 0.5) * CELL)
-                for row, col in (places[first], places[after])
-            ]
-            parts.append(line(ends, "#e0762f", 'stroke-width="2" stroke-opacity=".35"'))
-    for number in range(0, cols, inner[1]):
-        if number and inner[1] > 1:
-            x = left + number * CELL - 0.5
-            parts.append(line([(x, top - 3), (x, top + rows * CELL)], INK))
-    for number in range(0, rows, inner[0]):
-        if number and inner[0] > 1:
-            y = top + number * CELL - 0.5
-            parts.append(line([(left - 3, y), (left + cols * CELL, y)], INK))
-    right, below = left + cols * CELL, top + rows * CELL
-    if axes.cols > cols:
-        parts.append(words(right + 3, top + CELL / 2 + 3, "…", SOFT))
-        right += 14
-    if axes.rows > rows:
-        parts.append(words(left + CELL / 2 - 3, below + 10, "⋮", SOFT))
-        below += 12
-    return parts, right, below
+def _line(spec: TileSpec) -> int:
+    return spec.cols if spec.is_row_major else spec.rows
 
 
-__all__ = ["layout_svg"]
+def layout_svg(
+    title: str, of: AxisMap, dtype: DType, unit: int, valid: tuple[int, int] | None = None
+) -> str:
+    """Draw an address map; `unit` elements in a row of memory have one colour."""
+    rows, cols = min(of.rows, MOST), min(of.cols, MOST)
+    offsets = of.offsets[:rows, :cols]
+    picture = Picture(title)
+    cell = _Cells(offsets, 40, 44)
+    groups = offsets // unit
+    for top, left, tall, wide in _rectangles(groups):
+        number = int(groups[top, left])
+        picture.box(
+            *cell.corner(top, left),
+            wide * cell.wide,
+            tall * cell.tall,
+            COLOURS[number % len(COLOURS)],
+            fill_opacity=PALE,
+            tip=f"elements {number * unit} to {(number + 1) * unit - 1} of memory",
+        )
+    for path in _grid(rows, cols, cell):
+        picture.line(path, PAPER, stroke_width=0.7)
+    picture.line(_visits(offsets, cell), INK, stroke_opacity=0.35, stroke_width=0.9)
+    _numbers(picture, offsets, unit, max(1, BLOCK_BYTES // dtype.itemsize), cell)
+    if valid is not None and valid != (of.rows, of.cols):
+        tall, wide = min(valid[0], rows) * cell.tall, min(valid[1], cols) * cell.wide
+        picture.box(*cell.corner(0, 0), wide, tall, stroke=INK, stroke_dasharray="5 3")
+        picture.text(cell.left + wide + 4, cell.top + tall - 3, "valid", size=10)
+    for row in sorted({0, rows - 1}):
+        picture.text(34, cell.middle(row, 0)[1] + 3.5, str(row), fill=SOFT, size=9, anchor="end")
+    for col in sorted({0, cols - 1}):
+        picture.text(cell.middle(0, col)[0], 40, str(col), fill=SOFT, size=9, anchor="middle")
+    end = cell.top + rows * cell.tall
+    if (rows, cols) != (of.rows, of.cols):
+        picture.text(cell.left, end + 12, f"the first {rows} x {cols} elements", fill=SOFT, size=9)
+    _memory(picture, of, dtype, unit, end + 34)
+    return str(picture)
+
+
+class _Cells:
+    """Where the elements of the matrix are drawn."""
+
+    def __init__(self, offsets: Array, left: float, top: float) -> None:
+        self.left, self.top = left, top
+        rows, cols = offsets.shape
+        self.wide = min(26.0, max(WIDTH / cols, 3.0))
+        self.tall = min(18.0, self.wide, max(420 / rows, 3.0))
+
+    def corner(self, row: int, col: int) -> tuple[float, float]:
+        return self.left + col * self.wide, self.top + row * self.tall
+
+    def middle(self, row: int, col: int) -> tuple[float, float]:
+        return self.left + (col + 0.5) * self.wide, self.top + (row + 0.5) * self.tall
+
+
+def _rectangles(groups: Array) -> Iterator[tuple[int, int, int, int]]:
+    """Row, column, height and width of rectangles of one number that make up the matrix."""
+    open_: dict[tuple[int, int, int], int] = {}  # left, width and number -> first row
+    for row in range(groups.shape[0] + 1):
+        runs: set[tuple[int, int, int]] = set()
+        if row < groups.shape[0]:
+            line = groups[row]
+            edges = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
+            runs = {(a, b - a, int(line[a])) for a, b in pairwise(edges)}
+        for run in [each for each in open_ if each not in runs]:
+            first = open_.pop(run)
+            yield first, run[0], row - first, run[1]
+        for run in runs:
+            open_.setdefault(run, row)
+
+
+def _grid(rows: int, cols: int, cell: _Cells) -> Iterator[list[tuple[float, float]]]:
+    if cell.tall >= 6:
+        for row in range(1, rows):
+            yield [cell.corner(row, 0), cell.corner(row, cols)]
+    if cell.wide >= 6:
+        for col in range(1, cols):
+            yield [cell.corner(0, col), cell.corner(rows, col)]
+
+
+def _visits(offsets: Array, cell: _Cells) -> list[tuple[float, float]]:
+    """The elements in the order of their addresses; of a straight stretch, its ends."""
+    order = np.argsort(offsets, axis=None, kind="stable")
+    places = np.stack(np.unravel_index(order, offsets.shape), axis=1)
+    steps = np.diff(places, axis=0)
+    turns = 1 + np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1))
+    kept = [0, *turns.tolist(), len(places) - 1]
+    return [cell.middle(int(row), int(col)) for row, col in places[kept]]
+
+
+def _numbers(picture: Picture, offsets: Array, unit: int, block: int, cell: _Cells) -> None:
+    """The offset in its cell: of the first element of a block, or of a colour, as there is room."""
+    size = min(9.0, cell.tall - 3)
+    every = block if size >= 6 and len(str(int(offsets.max()))) * size * 0.6 < cell.wide else unit
+    if size < 6 and unit < offsets.size // 64:
+        return
+    for row, col in zip(*np.nonzero(offsets % every == 0), strict=True):
+        x, y = cell.middle(int(row), int(col))
+        size = max(size, 7)
+        picture.text(x - cell.wide / 2 + 1, y + size * 0.36, str(int(offsets[row, col])), size=size)
+
+
+def _memory(picture: Picture, of: AxisMap, dtype: DType, unit: int, top: float) -> None:
+    """Memory from its first byte on, in the colours of the matrix; gaps stay empty."""
+    left, wide, tall = 40.0, WIDTH, 16.0
+    span = max(of.span, 1)
+    picture.text(left, top - 5, "memory, in elements", fill=SOFT, size=9)
+    picture.box(left, top, wide, tall, WELL, stroke=EDGE)
+    filled = np.unique(of.offsets // unit)
+    for number in filled[: 4 * MOST].tolist():
+        start, stop = number * unit, min((number + 1) * unit, span)
+        colour = COLOURS[number % len(COLOURS)]
+        x, across = left + wide * start / span, wide * (stop - start) / span
+        picture.box(x, top, max(across - 0.6, 0.6), tall, colour, fill_opacity=PALE)
+        if across > 7 * len(str(start)):
+            picture.text(x + 2, top + 11.5, str(start), size=9)
+    nbytes = -(-span // 2) if dtype.is_packed else span * dtype.itemsize
+    picture.text(left + wide, top + tall + 12, f"{nbytes:,} bytes", fill=SOFT, size=9, anchor="end")
+
+
+__all__ = ["layout_svg", "tile_layout"]

@@ -44,7 +44,7 @@ def memory_svg(
         top += 64
     whole = LEFT + WIDTH + RIGHT
     heading = words(LEFT, 20, title, INK, 'font-size="14" font-weight="bold"')
-    return drawing(whole, top, [heading, *parts], f"memory map of {title}")
+    return drawing(whole, top, [heading, *parts], f"memory map of {title}", themed=True)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Panel:
         yield box(LEFT, self.top, WIDTH, self.bottom - self.top, WELL, f'stroke="{EDGE}"')
         for first, behind in sorted(loops):
             x, wide = self.columns.span(first, behind)
-            yield box(x, self.top, wide, self.bottom - self.top, "#000", 'fill-opacity=".045"')
+            yield box(x, self.top, wide, self.bottom - self.top, INK, 'fill-opacity=".06"')
         for number, tile in enumerate(self.tiles):
             yield from self._tile(tile, COLOURS[number % len(COLOURS)])
         for first, behind in loops:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import IntEnum
-from math import prod
 
-from ptokit.base.dtypes import DType
-from ptokit.base.enums import Layout, PadValue
 from ptokit.base.policy import DEFAULT
-from ptokit.base.tensors import ConvSpec, GlobalSpec
-from ptokit.base.tiles import TileSpec
 from ptokit.isa.asm import text_forms
 from ptokit.isa.devices import TARGETS
-from ptokit.isa.groups import GroupSpec
 from ptokit.isa.meaning import Meaning, kinds_of
-from ptokit.isa.samples import Sample, sample, samples
+from ptokit.isa.samples import samples
 from ptokit.isa.spec import Insn, Operand, Pipe, Rule, Types
+from ptokit.isa.targets import KIB
 from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.isa.verify import code_of
+from ptokit.report.examples import asserted, example_sample, mistake, placed_by
+from ptokit.report.words import Words
 
+ENGLISH = Words()
 FORM_TITLES = {"sync": "PTO-AS", "l1": "AS Level 1 (SSA)", "l2": "AS Level 2 (DPS)"}
 
 
@@ -47,14 +45,16 @@ def kinds(operand: Operand) -> str:
     return " / ".join(names.get(k, k) for k in operand.kinds)
 
 
-def pipe_name(insn: Insn) -> str:
+def pipe_name(insn: Insn, say: Words = ENGLISH) -> str:
     """The pipe, or how it is chosen."""
     listed = ", ".join(f"{op}: {pipe.name}" for op, pipe in insn.ops.items())
-    if insn.pipe is None:
-        return f"those of its parts ({listed})" if listed else "none (no work is issued)"
     if isinstance(insn.pipe, Pipe):
         return insn.pipe.name
-    return f"by operand location ({listed})" if listed else "by operand location"
+    if insn.pipe is None:
+        words = "those of its parts" if listed else "none (no work is issued)"
+    else:
+        words = "by operand location"
+    return say.aside(say(words), listed) if listed else say(words)
 
 
 def type_rows(group: Types) -> list[tuple[str, str, str]]:
@@ -70,13 +70,14 @@ def type_rows(group: Types) -> list[tuple[str, str, str]]:
     return rows
 
 
-def rule_targets(rule: Rule) -> str:
+def rule_targets(rule: Rule, say: Words = ENGLISH) -> str:
+    """Where a rule holds."""
     if rule.targets is None:
-        return "all"
-    return ", ".join(t for t in TARGETS if t in rule.targets)
+        return say("all")
+    return ", ".join(t for t in TARGETS if t in rule.targets) or say("the permissive profile")
 
 
-def when_broken(insn: Insn, rule: Rule) -> str:
+def when_broken(insn: Insn, rule: Rule, say: Words = ENGLISH) -> str:
     """What comes of breaking a rule, and why: "error (a static assertion)", "warning (derived ...".
 
     Where targets differ, each is listed; behind it stands what then happens.
@@ -89,77 +90,114 @@ def when_broken(insn: Insn, rule: Rule) -> str:
         why = [origin.words or _INSISTED[origin.kind], "a page states it" * origin.seed]
         if origin.words and not rule.otherwise:
             why.append(rule.unknown or "the outcome is unknown")
-        found.setdefault(f"{severity} ({', '.join(filter(None, why))})", []).append(target)
-    said = "; ".join(
-        verdict if len(found) == 1 else f"{', '.join(where)}: {verdict}"
+        verdict = say.aside(say(severity), say.comma.join(map(say, filter(None, why))))
+        found.setdefault(verdict, []).append(target)
+    said = say.semicolon.join(
+        verdict if len(found) == 1 else f"{', '.join(where)}{say.colon}{verdict}"
         for verdict, where in found.items()
     )
     then = rule.otherwise if any(origin.words for origin in origins.values()) else ""
     if not isinstance(then, str):  # a condition with words, or words made of the operands
         then = getattr(then, "words", "it depends on the operands")
-    return f"{said}: {then}" if then else said
+    return f"{said}{say.colon}{say(then)}" if then else said
 
 
 _INSISTED = {"static": "a static assertion", "runtime": "a limit of the hardware"}
 
 
-def example_sample(insn: Insn) -> Sample | None:
-    """A legal call to show: on the first device that has the instruction, f32 where possible."""
-    target = next((t for t in TARGETS if t in insn.targets), None)
-    if target is None:
-        return None
-    every = list(samples(insn, PROFILES[target]))
-    preferred = [s for s in every if "f32" in str(s)]
-    return (preferred or every or [sample(insn, PROFILES[target], {})])[0]
-
-
-def markdown(insn: Insn) -> str:
+def markdown(insn: Insn, lang: str = "en") -> str:
     """The page of one instruction."""
-    lines = [f"# {insn.name}", "", prose(insn.doc), ""]
-    where = ", ".join(t for t in TARGETS if t in insn.targets) or "no supported device"
-    lines += [f"Class: {insn.cost.name}. Pipe: {pipe_name(insn)}. Available on: {where}.", ""]
-    lines += ["## Forms", "", "```python", *signature(insn), "```", ""]
+    return translated(insn, Words(lang))
+
+
+def translated(insn: Insn, say: Words) -> str:
+    """The page in the words of a language, which keep what they could not say."""
+    lines = [f"# {insn.name}", "", prose(say.paragraphs(insn.doc)), ""]
+    have = ", ".join(t for t in TARGETS if t in insn.targets) or say("no supported device")
+    facts = {"Class": say(insn.cost.name), "Pipe": pipe_name(insn, say), "Available on": have}
+    stop = ". " if say.lang == "en" else "。"
+    line = stop.join(f"{say(title)}{say.colon}{fact}" for title, fact in facts.items())
+    lines += [f"{line}{stop}".rstrip(), ""]
+    lines += [f"## {say('Forms')}", "", "```python", *signature(insn), "```", ""]
     lines += ["```cpp", *cpp_signature(insn), "```", ""]
-    forms = text_forms(insn)
-    if forms:
-        lines += [f"{FORM_TITLES[f]}:\n\n```\n{text}\n```\n" for f, text in forms.items()]
-        if insn.asm is not None and not insn.asm.is_stable:
-            lines += [
-                "The public assembly reference defines no stable spelling yet: prefer C++.",
-                "",
-            ]
-    else:
-        lines += ["No text form is defined for this instruction.", ""]
-    lines += _operand_table(insn)
+    lines += _text_forms(insn, say)
+    lines += _operand_table(insn, say)
+    if placed_by(insn):
+        lines += _memories(say)
     if insn.types:
-        lines += ["## Element types", ""]
+        lines += [f"## {say('Element types')}", ""]
         for group in insn.types:
-            lines += [f"Of {', '.join(group.of)}:", "", "| target | types | id |", "|---|---|---|"]
-            lines += [f"| {t} | {types} | {id} |" for t, types, id in type_rows(group)]
+            of = say("Of {a}:").format(a=say.listed(group.of))
+            lines += [of, "", *_table(say, "target", "types", "id")]
+            lines += [_row(t, say(types) if not id else types, id) for t, types, id in
+                      type_rows(group)]  # fmt: skip
             lines.append("")
     if insn.rules:
-        lines += ["## Rules", "", "| id | rule | targets | when broken |", "|---|---|---|---|"]
+        lines += [f"## {say('Rules')}", "", *_table(say, "id", "rule", "targets", "when broken")]
         for rule in insn.rules:
-            cells = code_of(insn, rule), rule.text, rule_targets(rule), when_broken(insn, rule)
-            lines.append(f"| {' | '.join(map(cell, cells))} |")
+            where, broken = rule_targets(rule, say), when_broken(insn, rule, say)
+            lines.append(_row(code_of(insn, rule), say(rule.text), where, broken))
         lines.append("")
     if insn.text_rules:
-        lines += ["In PTO text, whose verifier looks at types, these are errors:", ""]
-        lines += ["| id | rule | targets |", "|---|---|---|"]
+        lines += [say("In PTO text, whose verifier looks at types, these are errors:"), ""]
+        lines += _table(say, "id", "rule", "targets")
         for rule in insn.text_rules:
-            cells = code_of(insn, rule), rule.text, rule_targets(rule)
-            lines.append(f"| {' | '.join(map(cell, cells))} |")
+            lines.append(_row(code_of(insn, rule), say(rule.text), rule_targets(rule, say)))
         lines.append("")
-    lines += _meaning(insn)
+    lines += _meaning(insn, say)
     if insn.freedom:
-        lines += ["## Freedom", "", " ".join(each.text for each in insn.freedom), ""]
-    shown = example_sample(insn)
-    if shown is not None:
-        lines += ["## Example", "", "```python", *example_code(shown), "```", ""]
+        blank = " " * (say.lang == "en")
+        lines += [f"## {say('Freedom')}", "", blank.join(say(f.text) for f in insn.freedom), ""]
+    lines += _examples(insn, say)
+    if say.missing:
+        lines += [say("Sentences without a translation: {a}").format(a=len(say.missing)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _meaning(insn: Insn) -> list[str]:
+def _table(say: Words, *titles: str) -> list[str]:
+    return [_row(*map(say, titles)), "|" + "---|" * len(titles)]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(map(cell, cells))} |"
+
+
+def _text_forms(insn: Insn, say: Words) -> list[str]:
+    forms = text_forms(insn)
+    if not forms:
+        return [say("No text form is defined for this instruction."), ""]
+    lines = [f"{say(FORM_TITLES[f])}{say.colon.strip()}\n\n```\n{text}\n```\n"
+             for f, text in forms.items()]  # fmt: skip
+    if insn.asm is not None and not insn.asm.is_stable:
+        stable = "The public assembly reference defines no stable spelling yet: prefer C++."
+        lines += [say(stable), ""]
+    return lines
+
+
+def _memories(say: Words) -> list[str]:
+    """The memories that tiles are given their places in, with their sizes."""
+    lines = [f"## {say('Memory spaces')}", ""]
+    lines += _table(say, "TileType", "memory", *TARGETS, "alignment")
+    for kind in PROFILES[TARGETS[0]].spaces:
+        spaces = [PROFILES[target].spaces[kind] for target in TARGETS]
+        sizes = [f"{s.capacity // KIB} KB" if s.capacity else "-" for s in spaces]
+        lines.append(_row(kind.name, spaces[0].memory, *sizes, f"{spaces[0].alignment} B"))
+    return [*lines, ""]
+
+
+def _examples(insn: Insn, say: Words) -> list[str]:
+    shown = example_sample(insn)
+    if shown is None:
+        return []
+    lines = [f"## {say('Example')}", "", "```python", *asserted(shown), "```", ""]
+    wrong = mistake(shown)
+    if wrong is not None:
+        lines += [f"## {say('A mistake')}", "", f"```python raises={wrong.code}", *wrong.lines]
+        lines += ["```", "", "```text", wrong.message, "```", ""]
+    return lines
+
+
+def _meaning(insn: Insn, say: Words) -> list[str]:
     """What is computed, as the record's expression says it; T is the element type."""
     if insn.means is None:
         return []
@@ -170,7 +208,7 @@ def _meaning(insn: Insn) -> list[str]:
         if not attrs or line != plain[kind]:
             kinds = found.setdefault(attrs, {}).setdefault(line, [])
             kinds += [kind] if kind not in kinds else []
-    lines = ["## Meaning", ""]
+    lines = [f"## {say('Meaning')}", ""]
     for attrs, texts in found.items():
         for line, kinds in texts.items():
             words = [", ".join(kinds)] * (len(texts) > 1 or bool(attrs and kinds != [*plain]))
@@ -216,110 +254,38 @@ def cell(text: str) -> str:
 _MARKUP = re.compile(r"(?<=[\w)])\*(?=[\w(])|<(?=[A-Za-z/])")
 
 
-def _operand_table(insn: Insn) -> list[str]:
-    lines = ["## Operands", ""]
+def _operand_table(insn: Insn, say: Words) -> list[str]:
+    lines = [f"## {say('Operands')}", ""]
     if insn.operands:
-        lines += ["| operand | kind | role | note |", "|---|---|---|---|"]
+        lines += _table(say, "operand", "kind", "role", "note")
         for o in insn.operands:
-            takes = "" if o.takes is None else o.takes.note
-            note = "; ".join(filter(None, ["optional" if o.optional else "", takes, o.note]))
-            lines.append(f"| {o.name} | {kinds(o)} | {o.role} | {cell(note)} |")
+            notes = ["optional" * o.optional, o.takes.note if o.takes else "", o.note]
+            note = say.semicolon.join(say(each) for each in notes if each)
+            lines.append(_row(o.name, kinds(o), o.role, note))
         lines.append("")
     if insn.attrs:
-        lines += ["| template argument | type | default | note |", "|---|---|---|---|"]
+        lines += _table(say, "template argument", "type", "default", "note")
         for a in insn.attrs:
-            default = getattr(a.default, "name", a.default)
+            default = str(getattr(a.default, "name", a.default))
             kind = f"`{a.type.__name__}`" if issubclass(a.type, IntEnum) else a.type.__name__
-            lines.append(f"| {a.name} | {kind} | {default} | {cell(a.note)} |")
+            lines.append(_row(a.name, kind, default, say(a.note)))
         lines.append("")
     return lines
 
 
-def example_code(shown: Sample) -> list[str]:
-    """A complete program that makes the sample's operands and issues the instruction."""
-    lines = ["import numpy as np", "", "from ptokit import *", ""]
-    lines.append(f'with device("{shown.target.name}", mode="auto"):')
-    names: list[str] = []
-    for name, spec in shown.operands.items():
-        if spec is None:
-            continue
-        if isinstance(spec, int | float):
-            names.append(str(spec))
-            continue
-        names.append(shown.same.get(name, name))
-        if name not in shown.same:
-            lines.append(f"    {name} = {_construct(spec)}")
-        reads = shown.insn.operand(name).reads
-        if reads and isinstance(spec, TileSpec | ConvSpec):
-            lines.append(f"    {names[-1]}.fill({shown.contents.get(name, 1)})")
-    lines += [f"    {line.strip()}" for line in shown.insn.setup.split(";") if line.strip()]
-    chosen = [(a, shown.attrs[a.name]) for a in shown.insn.attrs]
-    attrs = [_argument(v) for a, v in chosen if not a.argument and v != a.default]
-    names += [_argument(v) for a, v in chosen if a.argument and v is not None]
-    brackets = f"[{', '.join(attrs)}]" if attrs else ""
-    lines.append(f"    {shown.insn.name}{brackets}({', '.join(names)})")
-    return lines
-
-
-def _argument(value: object) -> str:
-    if isinstance(value, IntEnum):
-        return f"{type(value).__name__}.{value.name}"
-    return value.name if isinstance(value, DType) else repr(value)
-
-
-def _construct(spec: object) -> str:
-    """Python source that makes an operand of this type."""
-    if isinstance(spec, str):
-        return f"{spec}()" if spec.isidentifier() else spec
-    if isinstance(spec, GlobalSpec):
-        shape = ", ".join(map(str, spec.shape))
-        stride = ", ".join(map(str, spec.stride))
-        kind = f"GlobalTensor[{spec.dtype.name}, Shape[{shape}], Stride[{stride}]"
-        layout = "" if spec.layout == Layout.ND else f", Layout.{spec.layout.name}"
-        size = max(prod(spec.shape), 1)
-        return f"{kind}{layout}](np.ones({size}, {_numpy_name(spec.dtype)}))"
-    if isinstance(spec, GroupSpec):
-        return f"comm.ParallelGroup([{', '.join(map(_construct, spec.views))}], {spec.rootIdx})"
-    if isinstance(spec, ConvSpec):
-        shape = ", ".join(map(str, spec.shape))
-        return (
-            f"ConvTile[TileType.{spec.loc.name}, {spec.dtype.name}, {spec.buffer_size}, "
-            f"Layout.{spec.layout.name}, ConvTileShape[{shape}]]()"
-        )
-    assert isinstance(spec, TileSpec)
-    words = [f"TileType.{spec.loc.name}", spec.dtype.name, str(spec.rows), str(spec.cols)]
-    more, defaults = (
-        [
-            f"BLayout.{each.blayout.name}",
-            str(each.valid_row),
-            str(each.valid_col),
-            f"SLayout.{each.slayout.name}",
-            str(each.fractal),
-            f"PadValue.{PadValue(each.pad).name}",
-            f"CompactMode.{each.compact.name}",
-        ]
-        for each in (spec, TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols))
-    )
-    while more and more[-1] == defaults[len(more) - 1]:
-        more.pop()
-    return f"Tile[{', '.join(words + more)}]()"
-
-
-def _numpy_name(kind: DType) -> str:
-    return f"np.{kind.np.name}" if kind.np.isbuiltin == 1 else f"{kind.name}.np"
-
-
-def index(insns: list[Insn]) -> str:
+def index(insns: list[Insn], lang: str = "en") -> str:
     """The table of contents, by class."""
-    lines = ["# The instruction set", "", f"{len(insns)} instructions, by class.", ""]
+    say = Words(lang)
+    count = say("{a} instructions, by class.").format(a=len(insns))
+    lines = [f"# {say('The instruction set')}", "", count, ""]
     classes: dict[str, list[Insn]] = {}
     for insn in sorted(insns, key=lambda each: each.name):
         classes.setdefault(insn.cost.name, []).append(insn)
     for name in sorted(classes):
-        lines += [f"## {name}", "", "| instruction | what it does | devices |", "|---|---|---|"]
+        lines += [f"## {say(name)}", "", *_table(say, "instruction", "what it does", "devices")]
         for insn in classes[name]:
-            have = ", ".join(t for t in TARGETS if t in insn.targets) or "none"
-            first = insn.doc.splitlines()[0]
-            lines.append(f"| [{insn.name}]({insn.name}.md) | {cell(first)} | {have} |")
+            have = ", ".join(t for t in TARGETS if t in insn.targets) or say("none")
+            first = say(insn.doc.splitlines()[0])
+            lines.append(_row(f"[{insn.name}]({insn.name}.md)", first, have))
         lines.append("")
     return "\n".join(lines)
