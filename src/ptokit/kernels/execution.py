@@ -24,6 +24,8 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
+from ptokit.engines.compiled.driver import Runs
+from ptokit.engines.compiled.replay import Tape, unkept
 from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked
 from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
 from ptokit.frontend.arguments import leaves_of
@@ -234,6 +236,8 @@ class Execution:
             arena = arenas.pop() if arenas else Arena(asked.target, programs.mode)
         is_noted = self._is_repeatable
         tape = memory.replays.tape(self._question, self._arrays) if is_noted else None
+        runs = self._driven(tape)
+        follow = tape.follow if tape is not None else None if runs is None else runs.follow
         options = Options(
             self._blocks,
             wanted.schedule,
@@ -245,12 +249,12 @@ class Execution:
             policy=asked.policy,
             budget=wanted.budget,
             listener=recorder,
-            follow=None if tape is None else tape.follow,
+            follow=follow,
             again=None if tape is None or programs.keeper is None else tape.again,
         )
         try:
             with nullcontext() if arena is None else arena.lock:
-                outcome = self._carried_out(options, recorder)
+                outcome = self._carried_out(options, recorder, runs)
         except ProgramError as error:
             is_auto = asked.steps == OPEN and self.mode == "auto"
             if self._module is not None and is_auto:
@@ -270,20 +274,34 @@ class Execution:
     def mode(self) -> str:
         return getattr(self._kernel.source, "mode", self.programs.mode)
 
-    def _carried_out(self, options: Options, recorder: Recorder | None) -> Outcome:
+    def _driven(self, tape: Tape | None) -> Runs | None:
+        """The program as one function, where nobody wants to see its steps; None: steps."""
+        wanted, module = self._wanted, self._module
+        is_asked = wanted.check is not False and self._known is None
+        is_seen = is_asked or wanted.events or not self._is_plain or wanted.engine != REPEATING
+        is_usual = wanted.schedule == Schedule() and here() is None
+        if module is None or is_seen or not is_usual or self.programs.keeper is not None:
+            return None
+        drivers = self._kernel.programs.memory.drivers(module)
+        return None if drivers is None else drivers.of(tape or unkept(self._arrays))
+
+    def _carried_out(
+        self, options: Options, recorder: Recorder | None, runs: Runs | None
+    ) -> Outcome:
         programs = self.programs
-        cores = dict.fromkeys(programs.cores, self._body())
+        cores = dict.fromkeys(programs.cores, self._body(runs))
         if recorder is not None and not self._wanted.computes and self._module is not None:
             return self._outlined(self._module, cores, options, recorder)
         return run(cores, self._asked.target, programs.mode, options, programs.keeper)
 
-    def _body(self) -> Callable[[], Any]:
+    def _body(self, runs: Runs | None) -> Callable[[], Any]:
         """What every core runs: a Python function, or the program through an engine."""
         programs = self.programs
         if self._module is None:
             assert programs.body is not None
             return programs.body
-        prepared = self._kernel.programs.memory.prepared(self._wanted.engine, self._module)
+        memory = self._kernel.programs.memory
+        prepared = runs or memory.prepared(self._wanted.engine, self._module)
         function, args = programs.function, programs.args
         assert function is not None
         return lambda: prepared.run(current(), function, args)

@@ -9,6 +9,8 @@ from typing import Any
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
+from ptokit.engines.compiled.driver import Drivers
+from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.replay import Replays
 from ptokit.ir.core import Module
 from ptokit.kernels.shortcuts import Shortcuts
@@ -32,6 +34,7 @@ class LaunchMemory:
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
+    _drivers: dict[Module, Drivers] = field(default_factory=dict[Module, Drivers])
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
@@ -40,6 +43,12 @@ class LaunchMemory:
         if (engine, module) not in self._prepared:
             self._prepared[engine, module] = find_engine(engine).prepare(module)
         return self._prepared[engine, module]
+
+    def drivers(self, module: Module) -> Drivers | None:
+        """The module as functions of the processor; None without a compiler."""
+        if module not in self._drivers and library() is not None:
+            self._drivers[module] = Drivers(module)
+        return self._drivers.get(module)
 
     def verdict(self, question: Hashable | None) -> tuple[Diagnostic, ...] | None:
         """What a check has found of launches like this one; None: nobody has checked one."""

@@ -66,10 +66,10 @@ class LaunchSync(Sync):
         self.scheduler = scheduler
         self.units = UnitFlags()
         # In auto mode the compiler puts the order between pipes behind the wait.
-        self._holds_pipes = scheduler.machine.mode == "manual" and scheduler.target.is_device
+        self.holds_pipes = scheduler.machine.mode == "manual" and scheduler.target.is_device
         self._is_random = scheduler.schedule.seed is not None
         # A pipe that has nothing to do gives and takes at once.
-        self._is_prompt = self._holds_pipes and not scheduler.schedule.queued
+        self._is_prompt = self.holds_pipes and not scheduler.schedule.queued
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
@@ -110,7 +110,7 @@ class LaunchSync(Sync):
     ) -> None:
         machine, queues = self.machine, self.scheduler.queues
         event = machine.operation
-        if pipe is Pipe.S or not self._holds_pipes:
+        if pipe is Pipe.S or not self.holds_pipes:
             self.block(Take(semaphores, why, site, early, token))
             for semaphore in semaphores:
                 taken = semaphore.take()
@@ -210,7 +210,7 @@ class LaunchSync(Sync):
         self, call: Any, pipe: Pipe, site: Place, operands: Sequence[Any]
     ) -> Generator[None, None, None]:
         """Put the unit flags of a call around it; in auto mode the compiler keeps the order."""
-        if not (call.phase and self._holds_pipes):
+        if not (call.phase and self.holds_pipes):
             yield
             return
         waits, signals = self.units.around(call, site, operands)

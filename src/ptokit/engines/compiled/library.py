@@ -33,6 +33,8 @@ done:
 }}
 """
 
+NAME = "{name}"  # what the function of a module is called until it is compiled
+
 
 class Library:
     """Functions of tiles on this computer. The compiler is loaded when something is called."""
@@ -55,20 +57,22 @@ class Library:
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         return signature(self._host.address(_RUNNER.format(name=name), name))
 
+    def function(self, text: str) -> int:
+        """Where the function {name} of a module lies, compiled if need be."""
+        name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+        return self._host.address(text.replace("{name}", name), name)
+
     def write(self, kernel: Kernel) -> None:
         """Write a function down without compiling it; raises `Unsupported` where that cannot be."""
         if kernel not in self._texts:
-            self._texts[kernel] = kernel.text("{name}")
+            self._texts[kernel] = kernel.text(NAME)
 
     def address(self, kernel: Kernel) -> int:
         """Where the function lies, compiled if need be; raises as `write` does."""
         found = self._addresses.get(kernel)
         if found is None:
             self.write(kernel)
-            text = self._texts[kernel]
-            name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-            found = self._host.address(text.replace("{name}", name), name)
-            self._addresses[kernel] = found
+            found = self._addresses[kernel] = self.function(self._texts[kernel])
         return found
 
 

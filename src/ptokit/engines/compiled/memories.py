@@ -24,6 +24,20 @@ class Memories:
         self._tables: set[int] = set()  # those that nobody writes
         self.scratch = 1  # bytes of memory 0
 
+    def share(self, other: Memories) -> bool:
+        """Give memories that are not the user's the numbers they have elsewhere, where possible."""
+        if other is self:
+            return True
+        if self._others or len(other._arrays) != len(self._arrays):
+            return False
+        self._others, self._numbers, self._tables = other._others, other._numbers, other._tables
+        self.scratch = max(self.scratch, other.scratch)
+        return True
+
+    def beyond(self, known: int) -> list[int]:
+        """Where memories begin that are no arrays of the user, from one of them on."""
+        return [memory.ctypes.data for memory in self._others[known:]]
+
     def place(self, access: Access, behind: int) -> tuple[int, int]:
         """The number of the memory an access goes to, and a place behind its own there."""
         offset = access.offset + behind
@@ -82,6 +96,13 @@ class Memories:
     def arrays(self) -> int:
         """How many arrays of the user there are."""
         return len(self._arrays)
+
+    def of_buffer(self, buffer: GmBuffer) -> tuple[int, int]:
+        """The number of the memory a buffer lies in, and where."""
+        for number, (start, size) in enumerate(self._arrays, 1):
+            if start <= buffer.base < start + size:
+                return number, buffer.base - start
+        return self._number(buffer.data), 0
 
     def addresses(self) -> Addresses:
         """Where each of them begins."""

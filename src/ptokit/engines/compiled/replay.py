@@ -77,6 +77,8 @@ class Tape:
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.lacks: dict[str, str] = {}  # and why
         self.reason = ""  # why the run cannot be repeated
+        self.is_driven = False  # whether somebody asks for the last call, whatever comes of the run
+        self.last: tuple[Noted, list[Native] | None] | None = None
         self._begin = self._block = 0
         self._natives: dict[Any, list[Native] | None] = {}
         self._machine: Machine | None = None
@@ -93,7 +95,7 @@ class Tape:
             services: Services | None,
         ) -> None:
             insn = call.insn
-            if self.reason or insn.binds:
+            if insn.binds or (self.reason and not self.is_driven):
                 return
             looks = "registers" in insn.services or insn.uses
             registers = dict(machine.core.registers) if looks else None
@@ -114,24 +116,52 @@ class Tape:
         self._end_stretch()
         self._natives.clear()
 
+    def take(self, words: Array, block: int) -> None:
+        """Note calls that somebody has done and written down himself."""
+        if len(self.words) > _MOST_WORDS:
+            self.give_up("it is too long")
+        if self.reason:
+            return
+        self._begin_block(block)
+        at, sizes = 0, words.tolist()
+        while at < len(sizes):
+            self.records.append(len(self.words) + at)
+            at += sizes[at + 1]
+        self.words.frombytes(words.tobytes())
+
+    def _begin_block(self, block: int) -> None:
+        if block != self._block:
+            self._end_stretch()
+            self._block = block
+
     def _note(self, note: Noted) -> None:
         insn = note.call.insn
-        if note.core.block != self._block:
-            self._end_stretch()
-            self._block = note.core.block
+        self._begin_block(note.core.block)
+        if not _UNREPEATABLE.isdisjoint(insn.services):
+            self.give_up(f"{insn.name} asks for {', '.join(insn.services & _UNREPEATABLE)}")
+            return
         if len(self.words) > _MOST_WORDS:
-            self._give_up("it is too long")
-        elif not _UNREPEATABLE.isdisjoint(insn.services):
-            self._give_up(f"{insn.name} asks for {', '.join(insn.services & _UNREPEATABLE)}")
-        elif "unit" in insn.services:
-            self._end_stretch()
-            self.parts.append(Again(note, self.memories))
-        elif not _only_loads_registers(note) and not self._record(note):
-            self._end_stretch()
-            self.parts.append(Body(note, self.memories))
-            self.bodies[insn.name] += 1
+            self.give_up("it is too long")
+        if "unit" in insn.services:
+            if not self.reason:
+                self._end_stretch()
+                self.parts.append(Again(note, self.memories))
+            return
+        if _only_loads_registers(note) or (self.reason and not self.is_driven):
+            return
+        found = self._natives_of(note)
+        self.last = note, found
+        if self.reason:
+            return
+        if found is not None:
+            self._record(note, found)
+            return
+        self._end_stretch()
+        self.parts.append(Body(note, self.memories))
+        self.bodies[insn.name] += 1
 
-    def _give_up(self, reason: str) -> None:
+    def give_up(self, reason: str) -> None:
+        """The run cannot be repeated."""
         self.reason, self.words = reason, array("q")
         self.parts.clear()
 
@@ -140,8 +170,8 @@ class Tape:
             self.parts.append(Stretch(self._begin, len(self.words), self._block))
             self._begin = len(self.words)
 
-    def _record(self, note: Noted) -> bool:
-        """Add a call to the stream; False where the library has nothing for it."""
+    def _natives_of(self, note: Noted) -> list[Native] | None:
+        """What the library has for a call; None: nothing."""
         call = note.call
         # Zeros of both signs are equal, and are other numbers.
         numbers = [repr(note.operands[index]) for index in call.values]
@@ -149,26 +179,30 @@ class Tape:
         key = (call, *(access.pattern for access in note.bound), *numbers, repr(registers))
         if key not in self._natives:
             self._natives[key] = self._found(note)
-        found = self._natives[key]
-        if found is None:
-            return False
+        return self._natives[key]
+
+    def _record(self, note: Noted, found: Sequence[Native]) -> None:
+        """Add a call to the stream."""
         for each in found:
-            number = self.kernels.setdefault(each.kernel, len(self.kernels))
-            words = [number, len(each.words) + 2, *each.words]
-            for at, operand, behind in each.places:
-                access = access_of(call, note.bound, operand)
-                assert access is not None
-                words[at + 2 : at + 4] = self.memories.place(access, behind)
-            for at, behind in each.own:
-                assert each.table is not None
-                words[at + 2 : at + 4] = self.memories.table(each.table), behind
-            if each.doubt is not None:
-                words[each.doubt + 2 : each.doubt + 4] = self.memories.table(self.doubt), 0
-                self.is_doubtful = True
-            self.memories.scratch = max(self.memories.scratch, each.scratch)
             self.records.append(len(self.words))
-            self.words.extend(words)
-        return True
+            self.words.extend(self.words_of(note, each))
+
+    def words_of(self, note: Noted, native: Native) -> list[int]:
+        """A record of the stream: the number of a function, its size, and what it is handed."""
+        number = self.kernels.setdefault(native.kernel, len(self.kernels))
+        words = [number, len(native.words) + 2, *native.words]
+        for at, operand, behind in native.places:
+            access = access_of(note.call, note.bound, operand)
+            assert access is not None
+            words[at + 2 : at + 4] = self.memories.place(access, behind)
+        for at, behind in native.own:
+            assert native.table is not None
+            words[at + 2 : at + 4] = self.memories.table(native.table), behind
+        if native.doubt is not None:
+            words[native.doubt + 2 : native.doubt + 4] = self.memories.table(self.doubt), 0
+            self.is_doubtful = True
+        self.memories.scratch = max(self.memories.scratch, native.scratch)
+        return words
 
     def _found(self, note: Noted) -> list[Native] | None:
         try:
@@ -193,6 +227,13 @@ class Tape:
             if isinstance(idiom, Elementwise) and idiom.is_copy:
                 return moves(note, machine)
             raise
+
+
+def unkept(arrays: Sequence[Array]) -> Tape:
+    """A tape of a run that nobody repeats."""
+    found = Tape(arrays)
+    found.give_up("nobody repeats it")
+    return found
 
 
 def _only_loads_registers(note: Noted) -> bool:

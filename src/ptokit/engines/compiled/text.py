@@ -5,17 +5,38 @@ Values are strings: names such as `%12`, or constants. A type is the text LLVM h
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 Value = str
 _HEAD = "define void @{}(ptr noalias readonly %args, ptr noalias readonly %bases) nounwind"
 
 
-class Function:
-    """A function of the library: it is handed its words, and where the memories begin."""
+# Of numbers that are not negative all readings agree.
+_ORDER = {
+    **{f"{sign}lt": operator.lt for sign in "su"},
+    **{f"{sign}le": operator.le for sign in "su"},
+    **{f"{sign}gt": operator.gt for sign in "su"},
+    **{f"{sign}ge": operator.ge for sign in "su"},
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
 
-    def __init__(self, name: str) -> None:
+
+def _is_constant(value: Value) -> bool:
+    return value.isdecimal()
+
+
+class Function:
+    """A function of the library: it is handed its words, and where the memories begin.
+
+    Others than those have a `head` of their own, and another `end`.
+    """
+
+    def __init__(self, name: str, head: str = _HEAD, end: str = "ret void") -> None:
         self.name = name
+        self._head, self._end = head, end
+        self._variables: list[str] = []
         self._lines: list[str] = []
         self._declared: dict[str, None] = {}
         self._rooms: list[str] = []
@@ -52,6 +73,8 @@ class Function:
 
     def number(self, name: str, left: Value, right: Value) -> Value:
         """An operation on 64-bit integers."""
+        if name == "add" and "0" in (left, right):
+            return right if left == "0" else left
         return self.do(f"{name} i64 {left}, {right}")
 
     def pointer(self, index: int) -> Value:
@@ -84,7 +107,50 @@ class Function:
         self._declared[f"{name} = {made}"] = None
         return name
 
+    # ---- variables ---------------------------------------------------------------------------
+
+    def variable(self, kind: str, value: Value | None = None) -> Value:
+        """A variable of the function, with a value to begin with; LLVM makes registers of them."""
+        name = f"%{self.fresh('slot')}"
+        self._variables.append(f"  {name} = alloca {kind}")
+        if value is not None:
+            self.act(f"store {kind} {value}, ptr {name}")
+        return name
+
+    def load(self, pointer: Value, index: Value | int = 0, kind: str = "i64") -> Value:
+        """An entry of an array."""
+        return self.do(f"load {kind}, ptr {self.entry(pointer, index)}")
+
+    def store(self, value: Value, pointer: Value, index: Value | int = 0) -> None:
+        """Set an entry of an array of words."""
+        self.act(f"store i64 {value}, ptr {self.entry(pointer, index)}")
+
+    def entry(self, pointer: Value, index: Value | int) -> Value:
+        """Where an entry of an array of words lies."""
+        if index in (0, "0"):
+            return pointer
+        return self.do(f"getelementptr i64, ptr {pointer}, i64 {index}")
+
+    def compare(self, test: str, left: Value, right: Value) -> Value:
+        """A comparison of 64-bit integers; of constants, what it comes to."""
+        if _is_constant(left) and _is_constant(right) and test in _ORDER:
+            return "true" if _ORDER[test](int(left), int(right)) else "false"
+        return self.do(f"icmp {test} i64 {left}, {right}")
+
+    def both(self, tests: Sequence[Value]) -> Value:
+        """Whether all tests hold."""
+        found = "true"
+        for test in (each for each in tests if each != "true"):
+            found = test if found == "true" else self.do(f"and i1 {found}, {test}")
+        return found
+
     # ---- flow --------------------------------------------------------------------------------
+
+    def jump(self, label: str) -> None:
+        self.act(f"br label %{label}")
+
+    def branch(self, test: Value, then: str, otherwise: str) -> None:
+        self.act(f"br i1 {test}, label %{then}, label %{otherwise}")
 
     def label(self, name: str) -> None:
         self._lines.append(f"{name}:")
@@ -144,6 +210,28 @@ class Function:
 
     def text(self) -> str:
         """The module that holds the function."""
-        head = [_HEAD.format(self.name) + " {", "entry:", *self._rooms]
-        lines = [*self._declared, *head, *self._lines]
-        return "\n".join([*lines, "  ret void", "}", ""])
+        return module_text([self])
+
+    def declared(self) -> list[str]:
+        """What it calls."""
+        return list(self._declared)
+
+    def definition(self) -> list[str]:
+        """Its lines."""
+        head = self._head.format(self.name) + " {"
+        return [
+            head,
+            "entry:",
+            *self._rooms,
+            *self._variables,
+            *self._lines,
+            f"  {self._end}",
+            "}",
+            "",
+        ]
+
+
+def module_text(functions: Sequence[Function]) -> str:
+    """A module of several functions."""
+    declared = dict.fromkeys(line for each in functions for line in each.declared())
+    return "\n".join([*declared, *(line for each in functions for line in each.definition())])
