@@ -1,10 +1,10 @@
 """Do the tests notice when the package changes its mind? `make mutation`.
 
 A sample of semantic changes - an operator, a constant, a condition, a statement - is made to the
-sources, one at a time, and the tests that run the changed block are run against it. A change that
-no test notices is a hole in the tests, unless it is listed as changing nothing, with a reason
-(tools/mutating/equivalent.py). Which tests run which blocks is found out once and kept while
-sources and tests stay the same.
+sources, one at a time, and the tests that run the changed block are run against it: some of them
+first, and all of them before it counts as one that nobody notices. Such a change is a hole in the
+tests, unless it is listed as changing nothing, with a reason (tools/mutating/equivalent.py). Which
+tests run which blocks is found out once and kept while sources and tests stay the same.
 
     python tools/mutation_run.py [--only PART] [--more N] [--jobs 2] [--show]
 """
@@ -56,7 +56,7 @@ TABLE_TESTS = ("tests/isa/test_bounds.py", "tests/isa/test_spec.py", "tests/docs
 FEW, SECONDS = 48, 25.0  # tests and their time in the first round
 MORE_SECONDS = 60.0  # of whole files of tests in the second, and of some tests of the others
 SPREAD = 4  # tests of each of those
-LIMIT = 400  # seconds until a run that does not end counts as noticed
+LIMIT = 400  # seconds, beyond those that the tests took, until a run counts as one without end
 NO_TESTS = 5  # pytest ran none
 
 
@@ -146,7 +146,12 @@ class Tests:
         return files
 
     def _about(self, test: str, file: str) -> float:
-        """How much of what a test runs lies in a module, in tenths of what any test has."""
+        """How much of what a test runs lies in a module, in tenths of what any test has.
+
+        Those whose file has the name of the module are the first of all.
+        """
+        if Path(test.partition("::")[0]).stem == f"test_{Path(file).stem}":
+            return 10.0
         blocks = self._blocks[test]
         return round(10 * sum(b.startswith(file) for b in blocks) / (len(blocks) + 50), 1)
 
@@ -183,7 +188,7 @@ class Tests:
         return found
 
 
-def failing(sources: Path, tests: list[str]) -> str:
+def failing(sources: Path, tests: list[str], limit: float = LIMIT) -> str:
     """The first test that fails against these sources; "": none."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
     try:
@@ -193,7 +198,7 @@ def failing(sources: Path, tests: list[str]) -> str:
             env=environment(sources),
             capture_output=True,
             text=True,
-            timeout=LIMIT,
+            timeout=limit,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -205,6 +210,14 @@ def failing(sources: Path, tests: list[str]) -> str:
         raise LookupError(f"no such tests: {' '.join(tests)}")
     failed = [w for w in run.stdout.splitlines() if w.startswith(("FAILED", "ERROR"))]
     return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else "pytest"
+
+
+def failing_of_many(sources: Path, tests: list[str], limit: float) -> str:
+    """The same for more tests than a command line holds."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as listed:
+        listed.write("\n".join(tests))
+        listed.flush()
+        return failing(sources, [f"@{listed.name}"], limit)
 
 
 def judged(change: Change, sources: Path, tests: Tests) -> Verdict:
@@ -221,6 +234,10 @@ def judged(change: Change, sources: Path, tests: Tests) -> Verdict:
             killer = failing(sources, tests.more(files))
         if not killer and change.file.startswith("isa"):
             killer = failing(sources, list(TABLE_TESTS))
+        if not killer and files:
+            every = [test for each in files.values() for test in each]
+            seconds = sum(tests.seconds[test] for test in every)
+            killer = failing_of_many(sources, every, LIMIT + 3 * seconds)
     finally:
         path.write_text(before, "utf-8")
         os.utime(path, ns=(time.time_ns() + 2_000_000_000,) * 2)

@@ -229,3 +229,18 @@ def test_products_end_where_they_are_valid(name: str, kind: str, sum_: str) -> N
     assert found is not None
     assert not found.bodies
     assert found.first == found.second
+
+
+def test_a_sum_on_the_processor_starts_from_the_accumulator_that_is_named() -> None:
+    """A device adds to its result; `cpu` reads the accumulator that it is given."""
+    insn, on = INSTRUCTIONS["TMATMUL_ACC"], TARGETS["cpu"]
+    texts = {
+        "cOutMatrix": "Acc f32 32x48",
+        "cInMatrix": "Acc f32 32x48",
+        "aMatrix": "Left f16 32x64",
+        "bMatrix": "Right f16 64x48",
+    }
+    operands = {o.name: parse(texts[o.name], f32, on) for o in insn.operands}
+    found = repeated(Sample(insn, on, operands, {a.name: a.default for a in insn.attrs}), 0)
+    assert found is not None
+    assert found.first == found.second

@@ -18,6 +18,7 @@ from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import device
 from ptokit.ir.core import Module
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.facts import ScalarFacts
 from ptokit.isa.samples import Sample, samples
 from ptokit.isa.scalars import Takes
 from ptokit.isa.spec import Insn
@@ -77,6 +78,7 @@ def test_other_numbers_are_refused_where_they_are_written(insn: Insn, name: str)
             assert code_of(insn, name) in caught.value.codes, value
             found = caught.value.diagnostics[0]
             assert found.fix
+            assert dict(found.got)[name] == str(ScalarFacts(known=value)), "not its type"
             assert len(found.render()) < 1500, "the number itself is no message"
 
 

@@ -629,19 +629,24 @@ def test_an_empty_source_makes_dst_a_copy() -> None:
             assert same_bits(dst.numpy(), full.numpy())
 
 
-def test_wide_indices_reach_half_the_columns_on_a2a3() -> None:
+@pytest.mark.parametrize("cols", [150, 200])
+def test_wide_indices_reach_half_the_columns_on_a2a3(cols: int) -> None:
     with device("a2a3"):
         fill_memory(dtype("f16"))
-        value, first, second = (at(0x1000 * k, "Vec f16 2x256 valid 2x200") for k in range(3))
-        index, i0, i1 = (at(0x4000 + 0x1000 * k, "Vec i32 2x256 valid 2x200") for k in range(3))
-        before, kept = value.numpy().copy(), index.numpy().copy()
-        a, b = first.numpy(), second.numpy()
-        reached = (np.arange(200) % 128 < 64)[None, :]
+        value, first, second = (at(0x1000 * k, f"Vec f16 2x256 valid 2x{cols}") for k in range(3))
+        number = f"Vec i32 2x256 valid 2x{cols}"
+        index, i0, i1 = (at(0x4000 + 0x1000 * k, number) for k in range(3))
+        rows = grid(2, 256, 256)  # also what lies behind the valid columns
+        values = [found(0x1000 * k, dtype("f16"), rows) for k in range(3)]
+        numbers = [found(0x4000 + 0x1000 * k, dtype("i32"), rows) for k in range(3)]
+        (before, a, b), (kept, m, n) = values, numbers
+        columns = np.arange(256)[None, :]
+        reached = (columns % 128 < 64) & (columns < cols)
         expected = np.where(reached, np.where(a >= b, a, b), before)
-        places = np.where(reached, np.where(a >= b, i0.numpy(), i1.numpy()), kept)
+        places = np.where(reached, np.where(a >= b, m, n), kept)
         call("TPARTARGMAX", value, first, second, index, i0, i1)
-        assert same_bits(value.numpy(), expected)
-        assert (index.numpy() == places).all()
+        assert same_bits(found(0, dtype("f16"), rows), expected)
+        assert (found(0x4000, dtype("i32"), rows) == places).all()
 
 
 # ---- scratch -----------------------------------------------------------------------------------

@@ -117,6 +117,29 @@ def test_functions_that_are_called_one_after_the_other_meet_once() -> None:
     made["f"][1](1.0)
 
 
+FLAG = "[<PIPE_{}>, <PIPE_{}>, <EVENT_ID0>]"
+THERE, BACK = FLAG.format("MTE2", "V"), FLAG.format("V", "MTE2")
+
+
+@pytest.mark.parametrize(
+    ("acts", "proven"),
+    [
+        (("set there", "wait there"), True),
+        (("set there", "set there", "wait there"), False),  # nobody has taken the first
+        (("set there", "wait there", "set there", "wait there"), False),  # it may not be over yet
+        (("set there", "wait there", "set back", "wait back", "set there", "wait there"), True),
+        (("set back", "set there", "wait there", "wait back", "set there", "wait there"), False),
+    ],
+)
+def test_a_flag_is_set_again_when_its_last_wait_is_known_to_be_over(
+    acts: tuple[str, ...], proven: bool
+) -> None:
+    lines = [f"pto.{a.replace(' there', f'_flag{THERE}').replace(' back', f'_flag{BACK}')}"
+             for a in acts]  # fmt: skip
+    text = "\n".join(["module {", "func.func @f() {", *lines, "return", "}", "}"])
+    assert is_proven(parse(text), "a2a3") is proven
+
+
 class Forgetful(dict[Any, Any]):
     """Of no loop it is known that it was come to before."""
 

@@ -36,14 +36,7 @@ def _set_param(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: ConvObject = frame[op.operands[0]]
     field, value = _field(op), frame[op.operands[1]]
     _refuse(op, field.parameter.violations(value))
-    parameters = dict(tile.parameters)
-    field.put(value, parameters)
-    if op.results:  # tiles are values: the old one keeps what it had
-        changed = ConvObject(tile.spec, tile.shape)
-        run.machine.place(tile)
-        changed.share(tile)
-        frame[op.result] = tile = changed
-    tile.parameters = parameters
+    field.put(value, tile.parameters)
     tile.refresh()
 
 

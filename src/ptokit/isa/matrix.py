@@ -146,8 +146,11 @@ def _onto_bias(
 
 
 def _loop(o: Ops, c: str, start: str) -> Product | None:
-    """A product whose sum starts from nothing, from the result itself or from a row."""
-    if start == "ACC" and not o.target.is_device and not cube.is_result(o, c):
+    """A product whose sum starts from nothing, from the result itself or from a row.
+
+    Off the device it starts from the accumulator that is named, wherever that lies.
+    """
+    if start == "ACC" and not o.target.is_device and o.cInMatrix is not None:
         return None
     first = {"": None, "ACC": c, "BIAS": "biasData"}[start]
     return Product(c, "aMatrix", "bMatrix", first)

@@ -128,7 +128,7 @@ def _on_bits(name: str) -> Callable[[Expr, Expr], Expr]:
     def combined(a: Expr, b: Expr) -> Expr:
         bits = dtype(f"u{8 * a.kind.itemsize}")
         if a.kind.is_integer:
-            return apply(name, a, b if b.kind is a.kind else b.bits(a.kind))
+            return apply(name, a, b)
         return _as(apply(name, _as(a, bits), _as(b, bits)), a.kind)
 
     return combined
