@@ -46,15 +46,15 @@ def test_kernels_are_found() -> None:
     found = entries(
         """
         __global__ AICORE void declared(__gm__ float* x);
-        extern "C" __global__ [aicore] void plain(__gm__ float* x,
-                                                  int n) { }
+        extern "C" __global__ [aicore] void
+        plain(__gm__ float* x, int n) { }
         template <typename T, int N> __global__ AICORE void general(__gm__ T* x) { if (N) {} }
         // __global__ void comment() {}
         void host() {}
         """
     )
     assert [(e.name, e.is_template, e.line) for e in found] == [
-        ("plain", False, 3), ("general", True, 5),
+        ("plain", False, 4), ("general", True, 5),
     ]  # fmt: skip
     assert found[0].parameters == "__gm__ float* x, int n"
 

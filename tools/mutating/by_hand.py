@@ -87,5 +87,4 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     # An engine mixes up what a loop or branch hands on.
     ("engines/fast.py", "_while", "zip(after.args, passed", "zip(after.args, carried"),
     ("engines/fast.py", "_switch", "1 + numbers.index(chosen)", "numbers.index(chosen)"),
-    ("engines/conv_ops.py", "_set_param", "dict(tile.parameters)", "tile.parameters"),
 )
