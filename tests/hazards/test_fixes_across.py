@@ -166,6 +166,7 @@ ROUNDS = [("messages, 3 rounds", "a2a3"), ("counters, 3 rounds", "a5")]
 @pytest.mark.parametrize(("case", "gone", "back"), [
     (ROUNDS[0], "wait_flag_dev(FULL)", "wait_flag_dev(FULL)"),
     (ROUNDS[1], "wait_intra_block(PIPE_MTE2, FULL)", "wait_intra_block(PIPE_MTE2, FULL)"),
+    (ROUNDS[1], "wait_intra_block(PIPE_FIX, BUSY + 16)", "wait_intra_block(PIPE_FIX, BUSY + 16)"),
 ])  # fmt: skip
 def test_a_signal_is_awaited(
     tool: Any, cores: Any, case: tuple[str, str], gone: str, back: str
