@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth oracle
+.PHONY: help lock demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth oracle
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -18,7 +18,7 @@ $(RUNTIME): pyproject.toml
 
 $(DEV): $(RUNTIME)
 	@echo "installing the development tools ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c dev.lock -e '.[dev]'
 	@touch $@
 
 demo: $(RUNTIME) ## Set up, then show a kernel, a rule with its fix, a race and a hang
@@ -53,9 +53,15 @@ bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/READM
 growth: $(DEV) ## How the cost of the checks, and of all that comes before a run, grows
 	@$(BIN)/python bench/growth.py
 
+lock: $(DEV) ## Write down the versions that this environment has
+	@sed -n '/^#/p' dev.lock > .venv/dev.lock
+	@$(BIN)/python -m pip freeze --exclude-editable | sort -f >> .venv/dev.lock
+	@mv .venv/dev.lock dev.lock
+
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
 	@$(BIN)/python tools/races_page.py
+	@$(BIN)/python tools/notebook.py
 
 FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000 tests.fuzz.api:0:5000
 

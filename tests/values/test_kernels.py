@@ -256,3 +256,16 @@ def test_the_load_of_texts_points_at_the_one_of_values() -> None:
     with pytest.raises(PtoError) as caught:
         wrong[1](random(8, 64))
     assert "ptokit.values" in caught.value.diagnostics[0].fix
+
+
+@kernel(mode="auto")
+def columns_in(x, column, y):
+    store(y[:, :], load(x[:, :]) * load(column[:, :]))
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_a_column_is_loaded_from_an_array_of_one_column(path: str) -> None:
+    x, column = np.ones((32, 64), np.float32), np.arange(32, dtype=np.float32)[:, None]
+    y = np.zeros_like(x)
+    columns_in[1](x, column, y, path=path)
+    np.testing.assert_array_equal(y, x * column)

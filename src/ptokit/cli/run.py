@@ -23,6 +23,7 @@ from ptokit.cli.steps import Asked, finishing
 from ptokit.folders.arrays import array_for
 from ptokit.folders.goldens import run_goldens
 from ptokit.folders.runs import Outcomes, Status, run_folder
+from ptokit.from_text import Program
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.kernels import Kernel
@@ -94,8 +95,8 @@ def command(
         bool,
         typer.Option(
             "--compat",
-            help="FILE is a Python program for the bindings of MLIR: execute it, run what it "
-            "builds.",
+            help="FILE is a Python program for the bindings of MLIR, or for PyPTO: execute it, run "
+            "what it builds.",
         ),
     ] = False,
     define: Defines = None,
@@ -114,6 +115,9 @@ def command(
     spread: dict[str, Any] = {"jobs": executor(jobs, cluster, task_seconds), "resume": resume}
     if slack and not golden:
         raise usage_error("arguments", "--slack is for published cases", fix="add --golden")
+    built = built_programs(file) if compat else []
+    if compat and not built:
+        answer(f"{file.name} has run its functions itself")
     if golden:
         told = run_goldens(
             file, target=target, rules=rules, slack=slack, max_seconds=max_seconds, **spread
@@ -129,7 +133,7 @@ def command(
                 "--allow are for one program on arguments that are given",
                 fix="say it in a runs.toml beside the programs, or run the programs one by one",
             )
-        with _texts(file) if compat else nullcontext(file) as place:
+        with _texts(file, built) if compat else nullcontext(file) as place:
             told = run_folder(
                 place,
                 seed=seed or 0,
@@ -149,7 +153,7 @@ def command(
         values, names = call.values(kernel), call.names(kernel)
         chosen = kernel.source.target
     else:
-        program = built_program(file, entry) if compat else load_program(file)
+        program = built_program(file, built, entry) if compat else load_program(file)
         kernel = program[entry] if entry else program.entry()
         values, names = arguments(kernel, words), [f"%{p.name}" for p in kernel.function.params]
         chosen = asked.on(program.target(target, define))
@@ -176,10 +180,10 @@ def command(
 
 
 @contextmanager
-def _texts(file: Path) -> Generator[Path]:
+def _texts(file: Path, built: Sequence[Program]) -> Generator[Path]:
     """A folder with the programs that a Python file builds, as texts."""
     with TemporaryDirectory() as folder:
-        for number, program in enumerate(built_programs(file)):
+        for number, program in enumerate(built):
             name = f"{file.stem}{f'-{number}' if number else ''}.pto"
             write_text(Path(folder) / name, program.text)
         yield Path(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -62,9 +63,8 @@ def built_programs(path: Path) -> list[Program]:
         return compat.programs_of(path)
 
 
-def built_program(path: Path, entry: str) -> Program:
+def built_program(path: Path, found: Sequence[Program], entry: str) -> Program:
     """The one of them with this function, or the only one."""
-    found = built_programs(path)
     fitting = [each for each in found if not entry or entry in each.kernels]
     if len(fitting) != 1:
         raise usage_error(

@@ -1,4 +1,4 @@
-"""Programs for the MLIR bindings of the public assembler, run as they are.
+"""Programs for the MLIR bindings of the public assembler, and for PyPTO, run as they are.
 
     import ptokit.compat            # `import mlir` is answered from here, unless it is installed
     from add_builder import build   # a program for the bindings, or for PTODSL, which uses them
@@ -8,7 +8,8 @@
 
 `mlir` and `ptoas.mlir` are stand-ins that build the programs of this package: every operation and
 every instruction of its tables has its class there. Whatever a program asks for and the tables do
-not have is refused by name.
+not have is refused by name. `pypto.language` stands for the tile level of PyPTO: its functions run
+when they are called.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.compat import modules, parts
+from ptokit.compat.pypto.language import MODULES as PYPTO
+from ptokit.compat.pypto.programs import RAN
 from ptokit.compat.structure import MODULES, Module
 from ptokit.from_text import Program
 
-_ROOTS = ("mlir", "ptoas")
+_ROOTS = ("mlir", "ptoas", "pypto")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -45,6 +48,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         parts_ = fullname.split(".")
         if parts_[0] not in _ROOTS:
             return None
+        if parts_[0] == "pypto":
+            inner = fullname.partition(".")[2]
+            is_package = not inner or any(name.startswith(f"{inner}.") for name in PYPTO)
+            if inner and inner not in PYPTO:
+                return None
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
         inner = parts_[1:] if parts_[0] == "mlir" else parts_[2:]
         is_package = not inner or inner == ["dialects"]
         is_known = is_package or inner == ["ir"] or _is_dialect(inner)
@@ -53,6 +62,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        root, _, inner = spec.name.partition(".")
+        if root == "pypto":
+            return PYPTO[inner]() if inner else None
         last = spec.name.rpartition(".")[2]
         if spec.submodule_search_locations is not None:
             return None
@@ -101,12 +113,12 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
     """Execute a Python file as a script and return the programs that it builds.
 
     It runs as any script does: with its folder first on the path, and what it prints is printed.
-    What it raises is told with its line.
+    What it raises is told with its line. One for PyPTO runs its functions itself; it builds none.
     """
     if _finder not in sys.meta_path:
         install()
     file = str(path)
-    made = len(MODULES)
+    made, ran = len(MODULES), len(RAN)
     with _as_script(file, arguments):
         try:
             runpy.run_path(file, run_name="__main__")
@@ -118,7 +130,7 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
         except Exception as error:
             raise _raised_by(error, file) from error
     found = [program(each) for each in MODULES[made:] if each.ours.functions]
-    if not found:
+    if not found and len(RAN) == ran:
         raise usage_error(
             "script.nothing-built",
             f"{Path(file).name} was executed and has built no module with functions",

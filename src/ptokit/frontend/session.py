@@ -87,6 +87,11 @@ def current() -> Machine:
     return machine
 
 
+def is_active() -> bool:
+    """Whether a machine was put in force: in `with device(...)`, a launch, or while lowering."""
+    return _current.get() is not None
+
+
 def reset() -> None:
     """Replace the default session by a fresh one (in a REPL: start over)."""
     _default.clear()

@@ -29,13 +29,16 @@ def stage(part: Any) -> Value:
             fix="cut the array into tiles of one size, and pad the last one",
         )
     # Columns that lie one behind the other are boxed the other way round: a transpose for free.
-    is_turned = view.spec.layout == Layout.DN
-    outer, inner = (BLayout.RowMajor, SLayout.ColMajor) if is_turned else (
-        BLayout.ColMajor, SLayout.RowMajor)  # fmt: skip
-    spec = TileSpec.of(TileType.Mat, view.spec.dtype, *sizes, outer, *sizes, inner)
-    tile = made(spec, sizes)
+    tile = made(boxed(view.spec.dtype, sizes, view.spec.layout == Layout.DN), sizes)
     TLOAD(tile, view)
     return Value(tile)
+
+
+def boxed(element: DType, sizes: tuple[int, int], is_turned: bool = False) -> TileSpec:
+    """A tile of L1 as the cube wants it: boxes of rows below each other, or turned round."""
+    outer, inner = (BLayout.RowMajor, SLayout.ColMajor) if is_turned else (
+        BLayout.ColMajor, SLayout.RowMajor)  # fmt: skip
+    return TileSpec.of(TileType.Mat, element, *sizes, outer, *sizes, inner)
 
 
 @public
@@ -45,20 +48,31 @@ def dot(a: Any, b: Any, acc: Value | None = None) -> Value:
     `a` and `b` are parts of arrays, `dot(x[i : i + 64, :], w[:, j : j + 64])`, or what `stage` has
     brought to L1. Transposed arrays, `k[j : j + 64, :].T`, cost nothing.
     """
-    left, right = _staged(a), _staged(b)
+    return multiplied(_staged(a), _staged(b), acc)
+
+
+def multiplied(left: Value, right: Value, acc: Value | None = None) -> Value:
+    """The product of matrices in L1, or where the cube takes them from."""
     (rows, inner), (other, cols) = left.shape, right.shape
     if inner != other or left.dtype is not right.dtype:
         raise _mismatch(left, right)
-    near_left = beside_cube(TileLeft[left.dtype, rows, inner])
-    near_right = beside_cube(TileRight[left.dtype, inner, cols])
-    TMOV(near_left, left.tile)
-    TMOV(near_right, right.tile)
+    near_left = _near(left, TileType.Left, TileLeft[left.dtype, rows, inner])
+    near_right = _near(right, TileType.Right, TileRight[left.dtype, inner, cols])
     if acc is None:
         acc = Value(beside_cube(TileAcc[_sum_of(left.dtype), rows, cols]))
         TMATMUL(acc.tile, near_left, near_right)
     else:
         TMATMUL_ACC(acc.tile, near_left, near_right)
     return acc
+
+
+def _near(value: Value, place: TileType, kind: Any) -> Any:
+    """The tile of a matrix in L0."""
+    if value.spec.loc == place:
+        return value.tile
+    tile = beside_cube(kind)
+    TMOV(tile, value.tile)
+    return tile
 
 
 def _staged(given: Any) -> Value:

@@ -18,7 +18,7 @@ from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import GlobalTensor, global_class
 from ptokit.machine.gm import as_array
 from ptokit.values.tiles import Extent, made, vector_type
-from ptokit.values.value import Value, as_row, extent
+from ptokit.values.value import Value, as_column, as_row, extent
 
 
 @public
@@ -29,6 +29,8 @@ def load(part: Any, shape: tuple[int, int] | None = None) -> Value:
     """
     view = view_of(part)
     sizes = sizes_of(view)
+    if _is_column(sizes) and hasattr(part, "T"):  # it comes as a row does: one element by another
+        return as_column(load(part.T, None if shape is None else (shape[1], shape[0])))
     most = Extent(*_most(sizes, shape), sizes)
     tile = made(vector_type(most, view.spec.dtype), most.valid)
     TLOAD(tile, view)
@@ -91,6 +93,11 @@ def sizes_of(view: Any) -> tuple[Any, Any]:
             fix="take one of each outer dimension: x[b, h, i:j, :]",
         )
     return rows, cols
+
+
+def _is_column(sizes: tuple[Any, Any]) -> bool:
+    rows, cols = sizes
+    return isinstance(cols, int) and cols == 1 and not (isinstance(rows, int) and rows == 1)
 
 
 def _most(sizes: tuple[Any, Any], shape: tuple[int, int] | None) -> tuple[int, int]:

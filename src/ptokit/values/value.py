@@ -147,6 +147,9 @@ class Value(Opened):
     def __repr__(self) -> str:
         return f"<value {self.spec}>"
 
+    def _repr_html_(self) -> str:
+        return self.tile._repr_html_()
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mask(Value):
@@ -198,7 +201,7 @@ def _attempt(name: str, sources: tuple[Any, ...], shape: Extent) -> Value | None
     chosen = _choice(_wanted(name), sources, results)
     if chosen is None:
         return None
-    tile = _issue(chosen, sources, shape.valid)
+    tile = issue(chosen, sources, shape.valid)
     return Mask(tile, shape) if name in _COMPARED else Value(tile)
 
 
@@ -209,7 +212,7 @@ def _choice(
     return choose(wanted, types, results, current().target)
 
 
-def _issue(chosen: Chosen, sources: tuple[Any, ...], valid: tuple[Size, Size]) -> Any:
+def issue(chosen: Chosen, sources: tuple[Any, ...], valid: tuple[Size, Size]) -> Any:
     """Carry an instruction out; gives the tile of its result."""
     tiles = tuple(each.tile if isinstance(each, Value) else plain_number(each) for each in sources)
     result, operands = chosen.operands(tiles, lambda spec: made(spec, valid))
@@ -238,7 +241,7 @@ def _moved(name: str, value: Value, shape: Extent, kind: DType, **attrs: Any) ->
     """What one instruction makes of a value; None: its rules do not take these tiles."""
     result, target = vector_type(shape, kind), current().target
     chosen = fitting(INSTRUCTIONS[name], (value.spec,), result, target, tuple(attrs.items()))
-    return None if chosen is None else Value(_issue(chosen, (value,), shape.valid))
+    return None if chosen is None else Value(issue(chosen, (value,), shape.valid))
 
 
 @public
@@ -255,7 +258,7 @@ def reduce(name: str, value: Any, axis: int) -> Value:
     chosen = _choice(wanted, (value,), (vector_type(kept, value.dtype),))
     if chosen is None:
         raise _none_does(wanted.name, (value,))
-    return Value(_issue(chosen, (value,), kept.valid))
+    return Value(issue(chosen, (value,), kept.valid))
 
 
 @public
@@ -382,16 +385,17 @@ def as_row(value: Value) -> Value:
     """A column as a row of the same bytes."""
     rows = value.spec.rows
     shape = Extent(1, extent(value).rows, (1, value.shape[0]))
-    return _seen(value, vector_type(shape, value.dtype).but(cols=rows), shape.valid)
+    return seen_as(value, vector_type(shape, value.dtype).but(cols=rows), shape.valid)
 
 
 def as_column(value: Value) -> Value:
     """A row as a column of the same bytes."""
     shape = Extent(extent(value).cols, 1, (value.shape[1], 1))
-    return _seen(value, vector_type(shape, value.dtype), shape.valid)
+    return seen_as(value, vector_type(shape, value.dtype), shape.valid)
 
 
-def _seen(value: Value, spec: TileSpec, valid: tuple[Size, Size]) -> Value:
+def seen_as(value: Value, spec: TileSpec, valid: tuple[Size, Size]) -> Value:
+    """The bytes of a value as a tile of another type."""
     tile = made(spec, valid)
     Instruction(INSTRUCTIONS["TRESHAPE"]).execute((tile, value.tile), ())
     return Value(tile)
@@ -421,7 +425,7 @@ def _spread(given: Any, shape: Extent, kind: DType) -> Any:
     else:
         word = "spread a column" if extent(given).cols == 1 else "spread a row"
         chosen = _choice(_wanted(word), (given,), (vector_type(shape, given.dtype),))
-    return given if chosen is None else Value(_issue(chosen, (given,), shape.valid))
+    return given if chosen is None else Value(issue(chosen, (given,), shape.valid))
 
 
 # ---- what is refused ---------------------------------------------------------------------------

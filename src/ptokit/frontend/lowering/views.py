@@ -71,7 +71,7 @@ def _part_of(emitter: Emitter, part: ArrayPart) -> GlobalSymbol:
     (rows, cols), (down, right) = whole.shape, whole.strides
     spec = GlobalSpec.of(
         whole.dtype, (1, 1, 1, cols, rows), (rows * cols, rows * cols, rows * cols, right, down),
-        Layout.DN,
+        Layout.ND if cols == 1 else Layout.DN,
     )  # fmt: skip
     index = part.index if isinstance(part.index, tuple) else (part.index,)
     over_rows, over_columns = (*index, slice(None))[:2]
