@@ -12,7 +12,7 @@ of the right operand are cut into panels without being transposed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ class Multiply:
         boxes = code.number("add", code.word(K), str(int(self.tail > 0)))
         depth = code.number("mul", boxes, str(self.box))
         rows = self._pack_left(code, depth)
-        panels = self._cut_right(code) if self.is_wide else self._pack_right(code)
+        panels = self._pack_right(code, depth)
         self._multiply(code, rows, panels, depth)
         return code.text()
 
@@ -99,74 +99,84 @@ class Multiply:
         code.loop("0", code.word(M), "1", line, [("ptr", rows)])
         return rows
 
-    def _pack_right(self, code: Function) -> Value:
-        """Panels of sixteen columns, k rows each."""
-        source, panels = code.pointer(RIGHT), code.pointer(PACKED)
-        k1, n = code.word(RIGHT + 2), code.word(RIGHT + 3)
-        boxes, count = code.word(K), code.word(N)
+    def _pack_right(self, code: Function, depth: Value) -> Value:
+        """Panels of sixteen columns, k rows each; those that a step takes go side by side."""
+        panels, length = code.pointer(PACKED), code.number("mul", depth, str(4 * PANEL))
+        pack = self._cut if self.is_wide else self._turned
+
+        def group(p: Value, count: int) -> None:
+            begin = code.behind(panels, code.number("mul", p, length))
+
+            def one(j: Value) -> Sequence[Value]:
+                at = code.behind(begin, code.number("mul", j, str(4 * PANEL)))
+                pack(code, code.number("add", p, j), at, str(4 * PANEL * count))
+                return ()
+
+            code.loop("0", str(count), "1", one)
+
+        self._groups(code, code.word(N), PANELS, group)
+        return panels
+
+    @staticmethod
+    def _groups(
+        code: Function, count: Value, size: int, body: Callable[[Value, int], None]
+    ) -> None:
+        """So many at a time, and what is left one by one."""
+        whole = code.number("and", count, str(-size))
+        for first, last, step in (("0", whole, size), (whole, count, 1)):
+
+            def once(i: Value, step: int = step) -> Sequence[Value]:
+                body(i, step)
+                return ()
+
+            code.loop(first, last, str(step), once)
+
+    def _turned(self, code: Function, p: Value, at: Value, step: str) -> None:
+        """A panel of columns that are dense along k."""
+        k1, n, boxes = code.word(RIGHT + 2), code.word(RIGHT + 3), code.word(K)
         width = code.number("mul", n, str(PANEL))
+        begin = code.behind(code.pointer(RIGHT), code.number("mul", p, width))
         lanes = Lanes(code, self.box, {})
 
-        def panel(p: Value, at: Value) -> Sequence[Value]:
-            begin = code.behind(source, code.number("mul", p, width))
+        def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
+            place = code.behind(begin, code.number("mul", b, k1))
+            columns: list[Value] = []
+            for _ in range(PANEL):
+                columns.append(_loaded(lanes, self.right, place, count))
+                place = code.behind(place, n)
+            for row in _transposed(code, columns, self.box):
+                code.act(f"store {_REAL} {row}, ptr {there}, align 4")
+                there = code.behind(there, step)
+            return [there]
 
-            def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
-                place = code.behind(begin, code.number("mul", b, k1))
-                columns: list[Value] = []
-                for _ in range(PANEL):
-                    columns.append(_loaded(lanes, self.right, place, count))
-                    place = code.behind(place, n)
-                for row in _transposed(code, columns, self.box):
-                    code.act(f"store {_REAL} {row}, ptr {there}, align 4")
-                    there = code.behind(there, str(4 * PANEL))
-                return [there]
+        (end,) = code.loop("0", boxes, "1", box, [("ptr", at)])
+        if self.tail:
+            box(boxes, end, self.tail)
 
-            (end,) = code.loop("0", boxes, "1", box, [("ptr", at)])
-            return box(boxes, end, self.tail) if self.tail else [end]
-
-        code.loop("0", count, "1", panel, [("ptr", panels)])
-        return panels
-
-    def _cut_right(self, code: Function) -> Value:
-        """The same panels of rows that are dense."""
-        source, panels = code.pointer(RIGHT), code.pointer(PACKED)
+    def _cut(self, code: Function, p: Value, at: Value, step: str) -> None:
+        """A panel of rows that are dense along n."""
         row, depth = code.word(RIGHT + 2), code.number("mul", code.word(K), str(self.box))
+        width = code.number("mul", p, str(PANEL * self.right.itemsize))
         lanes = Lanes(code, PANEL, {})
 
-        def panel(p: Value, at: Value) -> Sequence[Value]:
-            width = code.number("mul", p, str(PANEL * self.right.itemsize))
+        def line(_: Value, place: Value, there: Value) -> Sequence[Value]:
+            value = _loaded(lanes, self.right, place, PANEL)
+            code.act(f"store {_REAL} {value}, ptr {there}, align 4")
+            return [code.behind(place, row), code.behind(there, step)]
 
-            def line(_: Value, place: Value, there: Value) -> Sequence[Value]:
-                value = _loaded(lanes, self.right, place, PANEL)
-                code.act(f"store {_REAL} {value}, ptr {there}, align 4")
-                return [code.behind(place, row), code.behind(there, str(4 * PANEL))]
-
-            begin = code.behind(source, width)
-            _, end = code.loop("0", depth, "1", line, [("ptr", begin), ("ptr", at)])
-            return [end]
-
-        code.loop("0", code.word(N), "1", panel, [("ptr", panels)])
-        return panels
+        begin = code.behind(code.pointer(RIGHT), width)
+        code.loop("0", depth, "1", line, [("ptr", begin), ("ptr", at)])
 
     # ---- multiplying -----------------------------------------------------------------------------
 
     def _multiply(self, code: Function, rows: Value, panels: Value, depth: Value) -> None:
-        m, n = code.word(M), code.word(N)
-        wide = code.number("and", n, str(-PANELS))
-        for first, last, count in (("0", wide, PANELS), (wide, n, 1)):
+        def across(p: Value, width: int) -> None:
+            def down(r: Value, height: int) -> None:
+                self._step(code, (rows, panels, depth), (r, p), (height, width))
 
-            def across(p: Value, count: int = count) -> Sequence[Value]:
-                tall = code.number("and", m, str(-ROWS))
-                for begin, end, height in (("0", tall, ROWS), (tall, m, 1)):
+            self._groups(code, code.word(M), ROWS, down)
 
-                    def down(r: Value, height: int = height) -> Sequence[Value]:
-                        self._step(code, (rows, panels, depth), (r, p), (height, count))
-                        return ()
-
-                    code.loop(begin, end, str(height), down)
-                return ()
-
-            code.loop(first, last, str(count), across)
+        self._groups(code, code.word(N), PANELS, across)
 
     def _step(
         self,
@@ -185,15 +195,13 @@ class Multiply:
             code.behind(rows, code.number("mul", code.number("add", r, str(i)), pitch))
             for i in range(height)
         ]
-        right = [
-            code.behind(panels, code.number("mul", code.number("add", p, str(j)), length))
-            for j in range(width)
-        ]
+        right = code.behind(panels, code.number("mul", p, length))
 
         def along(k: Value, *sums: Value) -> Sequence[Value]:
-            at = code.number("mul", k, str(4 * PANEL))
+            line = code.behind(right, code.number("mul", k, str(4 * PANEL * width)))
             factors = [
-                code.do(f"load {_REAL}, ptr {code.behind(panel, at)}, align 4") for panel in right
+                code.do(f"load {_REAL}, ptr {code.behind(line, str(4 * PANEL * j))}, align 4")
+                for j in range(width)
             ]
             found: list[Value] = []
             for i, row in enumerate(left):
@@ -216,35 +224,48 @@ class Multiply:
                     )
             return found
 
+        places = self._places(code, r, p, height, width)
         zero = [(_REAL, "zeroinitializer")] * (height * width)
         sums = code.loop("0", depth, "1", along, zero)
-        self._leave(code, sums, r, p, height, width)
+        self._leave(code, sums, places, p, width)
 
-    def _leave(
-        self, code: Function, sums: Sequence[Value], r: Value, p: Value, height: int, width: int
-    ) -> None:
-        """Add what the sum starts from, and store it."""
+    @staticmethod
+    def _places(code: Function, r: Value, p: Value, height: int, width: int) -> list[Value]:
+        """Where the sums of some rows and panels go."""
         to, row, panel = code.pointer(TO), code.word(TO + 2), code.word(TO + 3)
-        lanes = Lanes(code, PANEL, {})
-        kind = lanes.vector(stored(self.to))
-        begin = code.pointer(START) if self.start == "row" else ""
-        beside = code.word(START + 2) if self.start == "row" else ""
+        found: list[Value] = []
         for i in range(height):
             line = code.behind(to, code.number("mul", code.number("add", r, str(i)), row))
             for j in range(width):
                 column = code.number("add", p, str(j))
-                place = code.behind(line, code.number("mul", column, panel))
-                total = sums[i * width + j]
-                if self.to.is_integer:  # every partial sum was exact
-                    total = code.do(f"fptosi {_REAL} {total} to {kind}")
-                if self.start:
-                    old = place
-                    if self.start == "row":
-                        old = code.behind(begin, code.number("mul", column, beside))
-                    held = code.do(f"load {kind}, ptr {old}, align 4")
-                    how = "add" if self.to.is_integer else "fadd"
-                    total = code.do(f"{how} {kind} {total}, {held}")
-                code.act(f"store {kind} {total}, ptr {place}, align 4")
+                found.append(code.behind(line, code.number("mul", column, panel)))
+        return found
+
+    def _leave(
+        self,
+        code: Function,
+        sums: Sequence[Value],
+        places: Sequence[Value],
+        p: Value,
+        width: int,
+    ) -> None:
+        """Add what the sum starts from, and store it."""
+        lanes = Lanes(code, PANEL, {})
+        kind = lanes.vector(stored(self.to))
+        begin = code.pointer(START) if self.start == "row" else ""
+        beside = code.word(START + 2) if self.start == "row" else ""
+        for number, (total, place) in enumerate(zip(sums, places, strict=True)):
+            if self.to.is_integer:  # every partial sum was exact
+                total = code.do(f"fptosi {_REAL} {total} to {kind}")
+            if self.start:
+                old = place
+                if self.start == "row":
+                    column = code.number("add", p, str(number % width))
+                    old = code.behind(begin, code.number("mul", column, beside))
+                held = code.do(f"load {kind}, ptr {old}, align 4")
+                how = "add" if self.to.is_integer else "fadd"
+                total = code.do(f"{how} {kind} {total}, {held}")
+            code.act(f"store {kind} {total}, ptr {place}, align 4")
 
 
 def _loaded(lanes: Lanes, kind: DType, place: Value, count: int) -> Value:
