@@ -21,12 +21,18 @@ Small = Callable[[Any], dict[str, Any]]  # what a script calls these, and what t
 
 
 def of_fast(bench: Any) -> dict[str, Any]:
-    def rows() -> dict[str, Any]:
-        return {
-            "gemm": bench.gemm_ways(32, bench.half, (32, 32, 32)),
-            "softmax": bench.softmax_ways(64, 2),
-            "chain": bench.chain_ways(32, 16),
-        }
+    import ways
+
+    def rows(whole: bool) -> list[tuple[str, Any]]:
+        assert not whole
+        assert len(list(ways.rows(True))) > len(list(ways.rows())) > 45
+        return [
+            ("GEMM", lambda: ways.product(32, ways.half, (32, 32, 32))),
+            ("softmax", lambda: ways.soft(64, 2)),
+            ("attention", lambda: ways.attention(64, 64, ways.float32, True, 2)),
+            ("decoder", lambda: ways.decoder(128, 256, 4, 256)),
+            ("chain", lambda: ways.chain(32, 16)),
+        ]
 
     return {"ROUNDS": 1, "rows": rows}
 
@@ -57,7 +63,7 @@ SCRIPTS: dict[str, tuple[Small, str]] = {
     "text": (lambda _: {"ROUNDS": 1, "OPERATIONS": 100}, "goal"),
 }
 # What the scripts are made of, and those that have tests of their own in tests/timing.
-OTHERS = {"fitting", "growth_passes", "timing", "triton_kernels"}
+OTHERS = {"fitting", "growth_passes", "layers", "timing", "triton_kernels", "ways"}
 
 
 def test_every_script_is_run() -> None:
