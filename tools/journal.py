@@ -65,8 +65,9 @@ def _digest() -> str:
     """A number for the sources that verdicts depend on."""
     found = hashlib.sha256()
     for folder in ("src", "tools", "tests/models"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            found.update(path.read_bytes())
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".hpp", ".h"):
+                found.update(path.read_bytes())
     return found.hexdigest()[:16]
 
 

@@ -6,7 +6,9 @@ Each program's data is made by its own generator, in a temporary folder; it is c
 CMakeLists.txt says, and run twice: with its kernels left out, as a control - a case that passes
 then shows nothing, and does not count - and with them. Whether a case is right its own comparison
 says. `--json F` keeps what was found, case by case, beside what earlier runs found of other
-programs; `--page F` writes the table of all of it into a page.
+programs, and says which of them take long: these are begun with. `--page F` writes the table of all
+of it into a page. With `--journal F` a run that was stopped goes on where it was; with `--work DIR`
+the next one finds the data of this one, and what its controls said.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
 from cmakelists import Lists
+from journal import Journal, apart
 
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.policy import Allowed, Policy
@@ -41,6 +44,8 @@ RULINGS = Path(__file__).with_suffix(".toml")  # why programs deviate
 BUILT = ("ALL_TESTCASES", "OPT_IN_TESTCASES")  # where a build file lists its programs
 HEADER = "pto/pto-inst.hpp"  # a folder that has it is not ours to include
 EQUAL, DIFFERS, REPORTED, CRASHED, IDLE = "equal", "differs", "reported", "crashed", "idle"
+UNRULED = "nobody has said why"
+MOST_NAMES = 4  # of cases, in a reason
 BESIDE = "equal beside a race"  # that is reported: what it leaves under our schedule is right
 
 
@@ -56,6 +61,16 @@ class Row:
     cases: dict[str, str] = field(default_factory=dict[str, str])
     codes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # found, by case
     compiler: str = ""  # where it was another one than usual
+    steps: dict[str, float] = field(default_factory=dict[str, float])  # the seconds of each
+
+    @contextmanager
+    def step(self, name: str) -> Generator[None, None, None]:
+        """What is done in the block takes some of its time."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.steps[name] = round(time.monotonic() - begun, 2)
 
     @property
     def counted(self) -> int:
@@ -118,8 +133,11 @@ def tried(task: Task) -> Row:
     """Make the data of a program, compile it, run it without and with its kernels."""
     row, started = Row(task.name, task.core), time.monotonic()
     try:
-        row.compiler = _built(task)
-        if error := generate(task):
+        with row.step("compile"):
+            row.compiler = _built(task)
+        with row.step("data"):
+            error = generate(task)
+        if error:
             row.verdict, row.reason = "no data", error
         else:
             _run(task, row)
@@ -132,6 +150,18 @@ def tried(task: Task) -> Row:
         row.verdict, row.reason = "internal error", f"{type(error).__name__}: {error}"
     row.seconds = time.monotonic() - started
     return row
+
+
+def _tried_once(task: Task) -> Row:
+    """The same, and nothing is kept of its data: those of all programs are tens of gigabytes."""
+    try:
+        return tried(task)
+    finally:
+        shutil.rmtree(task.work, ignore_errors=True)
+
+
+def _lost(task: Task, why: str) -> Row:
+    return Row(task.name, task.core, "internal error", why)
 
 
 def _built(task: Task) -> str:
@@ -169,12 +199,14 @@ def generate(task: Task) -> str:
 
 
 def _run(task: Task, row: Row) -> None:
-    control = _all_cases(task, without_kernels=True)
-    ran = _all_cases(task)
+    with row.step("control"):
+        control = _control(task)
+    with row.step("run"):
+        ran = _all_cases(task)
     for name, outcome in ran.cases.items():
         errors = [d for case, d in ran.found if case == name and d.severity == "error"]
         row.codes[name] = [f"{d.code} at {d.location}: {d.message}" for d in errors]
-        if control.cases.get(name) == "passed":
+        if control.get(name) == "passed":
             row.cases[name] = IDLE
         elif outcome == "begun":
             row.cases[name] = CRASHED
@@ -182,15 +214,35 @@ def _run(task: Task, row: Row) -> None:
             row.cases[name] = REPORTED
         else:
             row.cases[name] = EQUAL if outcome == "passed" else DIFFERS
-    _look_beside(task, row, ran)
+    with row.step("beside"):
+        _look_beside(task, row, ran)
     if ran.cases and all(outcome == "begun" for outcome in ran.cases.values()):
         row.verdict = "crashes"
     if not ran.cases:
         row.verdict, row.reason = "does not run", "; ".join(d.message for _, d in ran.found[:2])
-    found = Counter(d.code for _, d in ran.found if d.severity == "error")
-    words = [f"{code} ({count})" for code, count in found.most_common(6)]
     differs = sum(each == DIFFERS for each in row.cases.values())
-    row.reason = row.reason or ", ".join([*words, *([f"{differs} differ"] * bool(differs))])
+    said = [_counts(row, counted=True), f"{differs} differ" if differs else ""]
+    if idle := _counts(row, counted=False):
+        said.append(f"in cases that do not count: {idle}")
+    row.reason = row.reason or ", ".join(filter(None, said))
+
+
+def _counts(row: Row, *, counted: bool) -> str:
+    """What was reported, and how often, in cases that count or in the others."""
+    cases = (name for name, each in row.cases.items() if (each != IDLE) is counted)
+    found = Counter(said.partition(" at ")[0] for name in cases for said in row.codes[name])
+    return ", ".join(f"{code} ({count})" for code, count in found.most_common(6))
+
+
+def _control(task: Task) -> dict[str, str]:
+    """What the cases come to with the kernels left out: said once of the same code and data."""
+    kept = task.work / "control.json"
+    code = sorted(each.name for each in task.program.built().values())  # by content
+    if kept.exists() and (known := json.loads(kept.read_text("utf-8")))["code"] == code:
+        return known["cases"]
+    cases = _all_cases(task, without_kernels=True).cases
+    kept.write_text(json.dumps({"code": code, "cases": cases}), "utf-8")
+    return cases
 
 
 def _look_beside(task: Task, row: Row, ran: Ran) -> None:
@@ -246,13 +298,29 @@ def table(rows: list[Row], target: str) -> Iterator[str]:
     for row in rows:
         verdict = row.verdict or ("equal" if row.equal == row.counted else "deviates")
         numbers = f"{len(row.cases)} | {row.counted} | {row.equal} | {row.beside or ''}"
-        deviates = row.verdict or row.beside or row.equal < row.counted
-        ruling = [known[row.name]] if deviates and row.name in known else []
         by = f"compiled by {row.compiler}, the usual one refuses it" if row.compiler else ""
-        reason = "; ".join(filter(None, [row.reason, *ruling, by])).replace("|", "\\|")
+        said = [row.reason, *ruled(row, known.get(row.name, {})), by]
+        reason = "; ".join(filter(None, said)).replace("|", "\\|")
         yield f"| {row.name} | {row.core} | {numbers} | {verdict} | {reason} |"
     yield ""
     yield closing(rows)
+
+
+def ruled(row: Row, known: str | dict[str, str]) -> list[str]:
+    """Why a program deviates: a ruling for all of it, or one each for cases of some names."""
+    rulings = {"*": known} if isinstance(known, str) else known
+    if row.verdict:
+        return [rulings.get("*", UNRULED)]
+    cases: dict[str, list[str]] = {}
+    for case, outcome in row.cases.items():
+        if outcome not in (EQUAL, IDLE):
+            name = case.partition(".")[2]
+            why = next((text for like, text in rulings.items() if fnmatch(name, like)), UNRULED)
+            cases.setdefault(why, []).append(name)
+    return [
+        f"{', '.join(names) if len(names) <= MOST_NAMES else f'{len(names)} cases'}: {why}"
+        for why, names in cases.items()
+    ]
 
 
 def closing(rows: list[Row]) -> str:
@@ -291,24 +359,34 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=30, help="seconds without progress")
     parser.add_argument("--seconds", type=float, default=900, help="for all cases of a program")
     parser.add_argument("--json", type=Path, help="keep what was found there")
+    parser.add_argument("--journal", type=Path, help="keep verdicts here, and go on from them")
     parser.add_argument("--page", type=Path, help="write the table into this page")
     args = parser.parse_args()
+    rows = {row.name: row for row in _known(args.json)}
     with tempfile.TemporaryDirectory(prefix="ptokit-systemtests-") as temporary:
         asked = list(tasks(args.folder.resolve(), args.target, args, args.work or Path(temporary)))
-        rows = {row.name: row for row in _known(args.json)}
-        with ProcessPoolExecutor(args.jobs) as pool:
-            running = [pool.submit(tried, task) for task in asked]
-            for number, each in enumerate(as_completed(running), 1):
-                row = each.result()
-                rows[row.name] = row
-                said = row.verdict or f"{row.equal} of {row.counted} equal"
-                print(
-                    f"[{number}/{len(asked)}] {row.name}: {said}, {row.seconds:.1f} s"
-                    + (f": {row.reason}" if row.reason else ""),
-                    flush=True,
-                )
-                if args.json:
-                    _keep(args.json, list(rows.values()))
+        how = args.folder.resolve(), args.target, args.rules, args.time_limit, args.seconds
+        journal = Journal(args.journal, (*how, args.other_compiler))
+        rows |= {name: Row(**each) for name, each in journal.known.items()}
+        left = [each for each in asked if each.name not in journal.known]
+        # The long ones first, and those of which nothing is known: short ones fill the end.
+        left.sort(key=lambda each: -rows[each.name].seconds if each.name in rows else -1e9)
+        found = apart(left, _tried_once if args.work is None else tried, _lost, args.jobs, share=1)
+        for number, row in enumerate(found, len(asked) - len(left) + 1):
+            rows[row.name] = row
+            journal.add(row.name, asdict(row))
+            said = row.verdict or f"{row.equal} of {row.counted} equal"
+            print(
+                f"[{number}/{len(asked)}] {row.name}: {said}, {row.seconds:.1f} s"
+                + (f": {row.reason}" if row.reason else ""),
+                flush=True,
+            )
+            if args.json:
+                _keep(args.json, list(rows.values()))
+    spent = Counter[str]()
+    for task in asked:
+        spent.update(rows[task.name].steps)
+    print("; ".join(f"{step} {seconds:.0f} s" for step, seconds in spent.items()))
     shown = sorted(rows.values(), key=lambda row: row.name)
     lines = list(table(shown, args.target))
     if args.page:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from cmakelists import Lists  # noqa: E402
+from systemtests import Row, ruled  # noqa: E402
 
 pytestmark = pytest.mark.slow  # compilers and processes take their time
 
@@ -148,10 +149,10 @@ def test_programs_are_tried_with_a_control_and_told_in_a_table(folder: Path) -> 
     page, found = folder / "page.md", folder / "found.json"
     page.write_text("before\n<!-- system tests of a2a3 -->\nold\n<!-- end of a2a3 -->\nafter\n")
     words = ["--target", "a2a3", "--json", str(found), "--page", str(page)]
-    tool = str(ROOT / "tools/systemtests.py")
-    ran = subprocess.run(
-        [sys.executable, tool, str(folder), *words], capture_output=True, text=True, check=True
-    )
+    words += ["--journal", str(folder / "journal"), "--work", str(folder / "work")]
+    command = [sys.executable, str(ROOT / "tools/systemtests.py"), str(folder), *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "[2/2]" in ran.stdout
     bad, fill = sorted(json.loads(found.read_text()), key=lambda row: row["name"])
     assert bad["verdict"] == "does not compile"
     assert "tbad_kernel.cpp:2" in bad["reason"]
@@ -169,7 +170,31 @@ def test_programs_are_tried_with_a_control_and_told_in_a_table(folder: Path) -> 
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
-    assert "| tfill | vector | 6 | 5 | 2 | 1 | deviates | E6 (2), cpp-crash (1), 1 differ |" in text
+    reported = "E6 (2), cpp-crash (1), 1 differ"
+    cases = "racing, wrong_and_racing, wrong, crash: nobody has said why"
+    assert f"| tfill | vector | 6 | 5 | 2 | 1 | deviates | {reported}; {cases} |" in text
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "[" not in again.stdout  # all of it is in the journal
+    assert again.stdout.splitlines()[-1] == ran.stdout.splitlines()[-1]
+    assert page.read_text() == text
+    (folder / "journal").unlink()
+    control = folder / "work/a2a3/tfill/control.json"
+    kept = json.loads(control.read_text())
+    assert kept["cases"]["Fill.idle"] == "passed"
+    kept["cases"]["Fill.golden"] = "passed"  # what a control has said is not asked again
+    control.write_text(json.dumps(kept))
+    subprocess.run(command, capture_output=True, check=True)
+    rows = {row["name"]: row for row in json.loads(found.read_text())}
+    assert rows["tfill"]["cases"]["Fill.golden"] == "idle"
+
+
+def test_a_case_has_the_ruling_of_its_name_or_that_of_its_program() -> None:
+    row = Row("t", "vector", cases={"T.a1": "differs", "T.a2": "differs", "T.b": "reported"})
+    assert ruled(row, {"a*": "rounds", "*": "races"}) == ["a1, a2: rounds", "b: races"]
+    assert ruled(row, "races") == ["a1, a2, b: races"]
+    assert ruled(row, {"a*": "rounds"})[1] == "b: nobody has said why"
+    row.cases = {"T.a1": "equal", "T.b": "idle"}
+    assert ruled(row, "races") == []
 
 
 @needs_compiler
