@@ -39,7 +39,7 @@ CHOICE = "PTOKIT_CXX"
 _OLDEST = {"g++": 12, "clang": 16}
 _FLAGS = (
     "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-fPIC", "-w", "-fno-omit-frame-pointer",
-    "-fno-optimize-sibling-calls", "-fno-inline", "-fvisibility=default",
+    "-fno-optimize-sibling-calls", "-fno-inline", "-fno-var-tracking", "-fvisibility=default",
     "-fno-sanitize=undefined",  # Zig checks and stops by default
 )  # fmt: skip
 # Every load and store of a kernel calls a hook: ours, so nothing is linked for it (watch.hpp).

@@ -3,56 +3,62 @@
 #include "comm.hpp"
 
 namespace ptokit {
-template <typename T> constexpr int64_t places()
+template <typename T> consteval int64_t places()
 {
     if constexpr (std::is_array_v<T>) return std::extent_v<T>;
     else return 1;
 }
 
+PTOKIT_SHARED inline void put_tile(Record& r, const TileBase& given)
+{
+    r.put(TILE, (int64_t)given.type, given.is_bound ? (int64_t)given.address : TileBase::UNBOUND);
+    r.put(given.rows, given.cols, (int64_t)&given);
+}
+PTOKIT_SHARED inline void put_tensor(Record& r, const TensorBase& given)
+{
+    r.put(TENSOR, (int64_t)given.type, (int64_t)given.pointer);
+    r.put(given.sizes, 5);
+    r.put(given.strides, 5);
+    r.put((int64_t)&given.pointer);
+}
 template <typename T> PTOKIT_INLINE void operand(Record& r, const T& given)
 {
     using U = std::remove_cv_t<T>;
-    if constexpr (std::is_base_of_v<TileBase, U>)
-        r.put({TILE, (int64_t)given.type, given.is_bound ? (int64_t)given.address : TileBase::UNBOUND, given.rows, given.cols,
-            (int64_t) static_cast<const TileBase*>(&given)});
-    else if constexpr (std::is_base_of_v<TensorBase, U>) {
-        r.put({TENSOR, (int64_t)given.type, (int64_t)given.pointer});
-        for (int64_t n : given.sizes) r.put(n);
-        for (int64_t n : given.strides) r.put(n);
-        r.put((int64_t)&given.pointer);
-    } else if constexpr (std::is_base_of_v<ConvBase, U>) {
+    if constexpr (std::is_base_of_v<TileBase, U>) put_tile(r, given);
+    else if constexpr (std::is_base_of_v<TensorBase, U>) put_tensor(r, given);
+    else if constexpr (std::is_base_of_v<ConvBase, U>) {
         r.put({CONV, (int64_t)given.type, given.is_bound ? (int64_t)given.address : TileBase::UNBOUND});
         for (int64_t n : given.shape) r.put(n);
         given.parameters(r);
     } else if constexpr (std::is_array_v<U>) {
         for (const auto& each : given) operand(r, each);
-    } else if constexpr (std::is_base_of_v<EventBase, U>) r.put({EVENT, given.handle});
-    else if constexpr (std::is_base_of_v<FifoBase, U>) r.put({FIFO, given.handle});
+    } else if constexpr (std::is_base_of_v<EventBase, U>) r.put(EVENT, given.handle);
+    else if constexpr (std::is_base_of_v<FifoBase, U>) r.put(FIFO, given.handle);
     else if constexpr (std::is_base_of_v<GroupBase, U>)
         r.put({GROUP, (int64_t)given.tensors, (int64_t)sizeof(typename U::value_type), given.nranks, given.rootIdx});
-    else if constexpr (std::is_base_of_v<SessionBase, U>) r.put({SESSION, given.session()});
+    else if constexpr (std::is_base_of_v<SessionBase, U>) r.put(SESSION, given.session());
     else if constexpr (std::is_base_of_v<ContextBase, U>)
         r.put({CONTEXT, given.session.session(), (int64_t)given.workspace, given.externalSession ? given.externalSession->session() : 0});
     else if constexpr (std::is_same_v<U, pto::comm::CcuTriggerContext>)
         r.put({TRIGGER, (int64_t)given.ckeSlotVA, given.mask, given.selfIdx, (int64_t)given.inputSource});
     else if constexpr (std::is_enum_v<U>) {
-        if constexpr (Enumeration<U>::number != 0) r.put({ENUM, Enumeration<U>::number, (int64_t)given});
-        else r.put({INTEGER, (int64_t)given});
-    } else if constexpr (std::is_same_v<U, bool>) r.put({FLAG, given});
-    else if constexpr (std::is_integral_v<U>) r.put({INTEGER, (int64_t)given});
+        if constexpr (Enumeration<U>::number != 0) r.put(ENUM, Enumeration<U>::number, (int64_t)given);
+        else r.put(INTEGER, (int64_t)given);
+    } else if constexpr (std::is_same_v<U, bool>) r.put(FLAG, given);
+    else if constexpr (std::is_integral_v<U>) r.put(INTEGER, (int64_t)given);
     else if constexpr (std::is_same_v<U, double>) r.put(REAL), r.real(given);
     else if constexpr (std::is_convertible_v<U, float> && !std::is_pointer_v<U>) r.put(REAL), r.real((double)(float)given);
     else if constexpr (std::is_pointer_v<U> && std::is_base_of_v<TileBase, std::remove_pointer_t<U>>) operand(r, *given);
-    else if constexpr (std::is_pointer_v<U>) r.put({POINTER, (int64_t)given, element<std::remove_cv_t<std::remove_pointer_t<U>>>()});
-    else r.put({OBJECT, (int64_t)&given, (int64_t)sizeof(U)});
+    else if constexpr (std::is_pointer_v<U>) r.put(POINTER, (int64_t)given, element<std::remove_cv_t<std::remove_pointer_t<U>>>());
+    else r.put(OBJECT, (int64_t)&given, (int64_t)sizeof(U));
 }
 
 template <auto Value> PTOKIT_INLINE void argument(Record& r)
 {
     using U = decltype(Value);
-    if constexpr (std::is_same_v<U, bool>) r.put({FLAG, Value});
-    else if constexpr (std::is_enum_v<U>) r.put({ENUM, Enumeration<U>::number, (int64_t)Value});
-    else r.put({INTEGER, (int64_t)Value});
+    if constexpr (std::is_same_v<U, bool>) r.put(FLAG, Value);
+    else if constexpr (std::is_enum_v<U>) r.put(ENUM, Enumeration<U>::number, (int64_t)Value);
+    else r.put(INTEGER, (int64_t)Value);
 }
 
 // Type arguments say what the operands say, but for parameter sets, which have values of their own.
@@ -65,7 +71,7 @@ template <typename T> void parameter_set(Record& r)
         for (int64_t n : T::PTOKIT_VALUES) r.put(n);
     }
 }
-template <typename... T> constexpr int64_t parameter_sets(Types<T...>) { return (0 + ... + (int64_t)is_parameter_set<T>); }
+template <typename... T> consteval int64_t parameter_sets(Types<T...>) { return (0 + ... + (int64_t)is_parameter_set<T>); }
 template <typename... T> void put_parameter_sets(Record& r, Types<T...>) { (parameter_set<T>(r), ...); }
 
 // Numbers are read before their record begins: one that lies in global memory has a record of its own.
@@ -74,9 +80,9 @@ template <typename T> using Steady = std::conditional_t<std::is_scalar_v<T> || e
 template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A> PTOKIT_INLINE int64_t call(const void* pc, const A&... given)
 {
     Record r(Code, pc);
-    r.put({(int64_t)sizeof...(Values) + parameter_sets(Given{}), (int64_t)(0 + ... + places<A>())});
+    r.put((int64_t)sizeof...(Values) + parameter_sets(Given{}), (int64_t)(0 + ... + places<A>()));
     (argument<Values>(r), ...);
-    put_parameter_sets(r, Given{});
+    if constexpr (parameter_sets(Given{}) != 0) put_parameter_sets(r, Given{});
     (operand(r, given), ...);
     if constexpr (Asks) return r.ask();
     r.end();

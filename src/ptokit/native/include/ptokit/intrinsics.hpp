@@ -42,7 +42,8 @@ inline TensorBase global_bursts(const volatile void* pointer, Bursts b)
 {
     static constexpr TensorType type{element<uint8_t>(), (int64_t)pto::Layout::ND, {1, 1, 1, -1, -1}, {-1, -1, -1, -1, 1}};
     int64_t all = b.count * b.step;
-    return {&type, const_cast<void*>(pointer), {1, 1, 1, b.count, b.length}, {all, all, all, b.step, 1}};
+    int64_t sizes[] = {1, 1, 1, b.count, b.length}, strides[] = {all, all, all, b.step, 1};
+    return {type, const_cast<const void*>(pointer), sizes, strides};
 }
 template <int64_t Code> void copy(const void* pc, const auto& to, const auto& from) { call<Code, false, Types<>>(pc, to, from); }
 

@@ -58,12 +58,19 @@ template <typename A> uint64_t address_of(const A& given)
     else if constexpr (requires { given.address(); }) return given.address();
     else return (uint64_t)given;
 }
+PTOKIT_SHARED inline void bind(TileBase& tile, uint64_t address, const void* pc)
+{
+    tile.is_bound = false;
+    call<CODE_TASSIGN, false, Types<>>(pc, tile, address);
+    tile.address = address, tile.is_bound = true;
+}
 }  // namespace ptokit
 
 namespace pto {
 template <typename T, typename A> __attribute__((noinline)) void TASSIGN(T& object, const A& to)
 {
     if constexpr (std::is_base_of_v<ptokit::TensorBase, T>) object.pointer = (void*)to;
+    else if constexpr (std::is_base_of_v<ptokit::TileBase, T>) ptokit::bind(object, ptokit::address_of(to), __builtin_return_address(0));
     else {
         object.is_bound = false;
         ptokit::call<ptokit::CODE_TASSIGN, false, ptokit::Types<>>(__builtin_return_address(0), object, ptokit::address_of(to));

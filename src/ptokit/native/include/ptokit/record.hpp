@@ -10,6 +10,7 @@
 #include <exception>
 #include <initializer_list>
 #include <limits>
+#include <new>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -22,6 +23,8 @@ __attribute__((visibility("default"), weak)) ptokit_carry_out_t ptokit_carry_out
 
 // Helpers of kernels are not inlined, so that a line has its callers; what records is.
 #define PTOKIT_INLINE inline __attribute__((always_inline))
+// What all instances of templates call, so that each of them is small: most of the time of a compiler goes there.
+#define PTOKIT_SHARED __attribute__((noinline, no_sanitize("thread")))
 
 // The first and the last byte of the code of this library.
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
@@ -100,22 +103,26 @@ extern "C" __attribute__((visibility("default"), weak)) void ptokit_finish()
 class Record {
     int64_t start_;
 public:
-    PTOKIT_INLINE Record(int64_t code, const void* pc)
+    PTOKIT_SHARED Record(int64_t code, const void* pc)
     {
         if (ptokit_ring->count + Ring::longest > Ring::room) ptokit_ring->carry_out();
         start_ = ptokit_ring->count;
         ptokit_ring->count += 1;  // the length
-        put(code);
+        add(code);
         place(pc);
     }
-    PTOKIT_INLINE void put(int64_t word) { ptokit_ring->words[ptokit_ring->count++] = word; }
-    PTOKIT_INLINE void put(std::initializer_list<int64_t> all) { for (int64_t word : all) put(word); }
-    PTOKIT_INLINE void real(double value) { int64_t bits; std::memcpy(&bits, &value, 8); put(bits); }
-    PTOKIT_INLINE void end() { ptokit_ring->words[start_] = ptokit_ring->count - start_; }
-    PTOKIT_INLINE int64_t ask() { end(); return ptokit_ring->carry_out(); }
+    PTOKIT_SHARED void put(int64_t a) { add(a); }
+    PTOKIT_SHARED void put(int64_t a, int64_t b) { add(a), add(b); }
+    PTOKIT_SHARED void put(int64_t a, int64_t b, int64_t c) { add(a), add(b), add(c); }
+    PTOKIT_SHARED void put(const int64_t* all, int64_t count) { for (int64_t i = 0; i < count; i++) add(all[i]); }
+    PTOKIT_INLINE void put(std::initializer_list<int64_t> all) { put(all.begin(), (int64_t)all.size()); }
+    PTOKIT_SHARED void real(double value) { int64_t bits; std::memcpy(&bits, &value, 8); add(bits); }
+    PTOKIT_SHARED void end() { ptokit_ring->words[start_] = ptokit_ring->count - start_; }
+    PTOKIT_SHARED int64_t ask() { end(); return ptokit_ring->carry_out(); }
 private:
+    PTOKIT_INLINE __attribute__((no_sanitize("thread"))) static void add(int64_t word) { ptokit_ring->words[ptokit_ring->count++] = word; }
     // The call and the two around it: helpers hide the line that matters.
-    __attribute__((noinline)) void place(const void* pc)
+    PTOKIT_SHARED void place(const void* pc)
     {
         const void* callers[2] = {nullptr, nullptr};
         void* const* frame = static_cast<void* const*>(__builtin_frame_address(0));
@@ -130,7 +137,7 @@ private:
         int64_t* last = ptokit_trace->last;
         ptokit_trace->moves += 1;
         last[0] = (int64_t)pc, last[1] = (int64_t)callers[0], last[2] = (int64_t)callers[1];
-        put({last[0], last[1], last[2]});
+        add(last[0]), add(last[1]), add(last[2]);
     }
 };
 

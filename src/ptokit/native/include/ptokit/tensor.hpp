@@ -10,6 +10,15 @@ struct TensorBase {
     const TensorType* type = nullptr;
     void* pointer = nullptr;
     int64_t sizes[5] = {1, 1, 1, 1, 1}, strides[5] = {1, 1, 1, 1, 1};
+    TensorBase() = default;
+    // What is not given is what the type says; a 1 where that leaves it to run time.
+    PTOKIT_SHARED TensorBase(const TensorType& of, const void* to, const int64_t* shape, const int64_t* stride) : type(&of), pointer((void*)to)
+    {
+        for (int i = 0; i < 5; i++) {
+            sizes[i] = shape ? shape[i] : of.shape[i] < 0 ? 1 : of.shape[i];
+            strides[i] = stride ? stride[i] : of.stride[i] < 0 ? 1 : of.stride[i];
+        }
+    }
 };
 
 template <typename... A> using Numbers = std::enable_if_t<(sizeof...(A) > 0) && (std::is_convertible_v<A, int64_t> && ...)>;
@@ -120,9 +129,13 @@ struct GlobalTensor : ptokit::TensorBase {
     static constexpr ptokit::TensorType TYPE{ptokit::element<Element_>(), (int64_t)Layout_,
         {staticShape[0], staticShape[1], staticShape[2], staticShape[3], staticShape[4]},
         {staticStride[0], staticStride[1], staticStride[2], staticStride[3], staticStride[4]}};
-    GlobalTensor() : GlobalTensor(nullptr) {}
-    template <typename P> GlobalTensor(P* to, const Shape_& shape = {}, const Stride_& stride = {}) { open((void*)to, shape, stride); }
-    GlobalTensor(std::nullptr_t, const Shape_& shape = {}, const Stride_& stride = {}) { open(nullptr, shape, stride); }
+    PTOKIT_INLINE GlobalTensor() : GlobalTensor(nullptr) {}
+    template <typename P> PTOKIT_INLINE GlobalTensor(P* to) : TensorBase(TYPE, (const void*)to, nullptr, nullptr) {}
+    template <typename P> PTOKIT_INLINE GlobalTensor(P* to, const Shape_& shape) : TensorBase(TYPE, (const void*)to, shape.value, nullptr) {}
+    template <typename P> PTOKIT_INLINE GlobalTensor(P* to, const Shape_& shape, const Stride_& stride)
+        : TensorBase(TYPE, (const void*)to, shape.value, stride.value) {}
+    PTOKIT_INLINE GlobalTensor(std::nullptr_t) : TensorBase(TYPE, nullptr, nullptr, nullptr) {}
+    PTOKIT_INLINE GlobalTensor(std::nullptr_t, const Shape_& shape, const Stride_& stride = {}) : TensorBase(TYPE, nullptr, shape.value, stride.value) {}
     DType* data() const { return (DType*)pointer; }
     void SetAddr(DType* to) { pointer = to; }
     int64_t GetShape(int dim) const { return sizes[dim]; }
@@ -143,11 +156,6 @@ private:
         static_assert(Dim >= 0 && Dim < 5, "SA-0086: a dimension is 0 to 4");
         static_assert(D::fixed[Dim] < 0, "GlobalTensor.static: only what run time decides is set");
         return Dim;
-    }
-    void open(void* to, const Shape_& shape, const Stride_& stride)
-    {
-        type = &TYPE, pointer = to;
-        for (int i = 0; i < 5; i++) sizes[i] = shape.value[i], strides[i] = stride.value[i];
     }
 };
 template <typename T> struct is_global : std::is_base_of<ptokit::TensorBase, std::remove_cv_t<T>> {};

@@ -17,6 +17,7 @@ struct TileBase {
     int64_t rows = 0, cols = 0;  // valid
     const TileType_* type = nullptr;
     TileBase() = default;
+    PTOKIT_SHARED TileBase(const TileType_& of, int64_t row, int64_t col) : rows(row), cols(col), type(&of) {}
     TileBase(const TileBase&) = default;
     // A tile that was never given an address has none to give: what the other had stays.
     TileBase& operator=(const TileBase& other)
@@ -161,11 +162,7 @@ struct Tile : ptokit::TileBase {
     static constexpr ptokit::TileType_ TYPE{(int64_t)Loc_, ptokit::element<Element_>(), Rows_, Cols_, (int64_t)BFractal_, RowValid_,
         ColValid_, (int64_t)SFractal_, SFractalSize_, (int64_t)PadVal_, (int64_t)Compact_};
 
-    Tile()
-    {
-        type = &TYPE;
-        rows = RowValid_ < 0 ? Rows_ : RowValid_, cols = ColValid_ < 0 ? Cols_ : ColValid_;
-    }
+    PTOKIT_INLINE Tile() : TileBase(TYPE, RowValid_ < 0 ? Rows_ : RowValid_, ColValid_ < 0 ? Cols_ : ColValid_) {}
     template <typename N, typename = std::enable_if_t<std::is_integral_v<N>>> explicit Tile(N valid) : Tile()
     {
         (RowValid_ < 0 ? rows : cols) = valid;
@@ -176,7 +173,7 @@ struct Tile : ptokit::TileBase {
         if (ColValid_ < 0) cols = (int64_t)col;
     }
     // An lvalue, as kernels bind references to it: it is made anew whenever it is asked for.
-    ptokit::TilePointer<Loc_, DType>& data() { return pointer_ = ptokit::TilePointer<Loc_, DType>(*this); }
+    ptokit::TilePointer<Loc_, DType>& data() { return *new (pointer_) ptokit::TilePointer<Loc_, DType>(*this); }
     ptokit::TilePointer<Loc_, DType> data() const { return ptokit::TilePointer<Loc_, DType>(*this); }
     int GetValidRow() const { return (int)rows; }
     int GetValidCol() const { return (int)cols; }
@@ -195,7 +192,7 @@ struct Tile : ptokit::TileBase {
     __attribute__((noinline)) void SetMadTF32Mode(RoundMode mode = RoundMode::CAST_ROUND) { ptokit::reduce_products(true, mode, __builtin_return_address(0)); }
     __attribute__((noinline)) void ResetMadMode() { ptokit::reduce_products(false, RoundMode::CAST_ROUND, __builtin_return_address(0)); }
 private:
-    ptokit::TilePointer<Loc_, DType> pointer_{TileBase{}};
+    alignas(ptokit::TilePointer<Loc_, DType>) char pointer_[sizeof(ptokit::TilePointer<Loc_, DType>)];
 };
 template <typename T> struct is_tile : std::is_base_of<ptokit::TileBase, std::remove_cv_t<T>> {};
 template <typename T> inline constexpr bool is_tile_v = is_tile<T>::value;
