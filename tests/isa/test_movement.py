@@ -229,6 +229,33 @@ def test_two_vector_cores_share_a_result(subblock: int) -> None:
         assert np.array_equal(dst.numpy(), src.numpy()[16 * subblock :][:16])
 
 
+@pytest.mark.parametrize("subblock", [0, 1])
+@pytest.mark.parametrize(
+    ("mode", "share", "first"),
+    [
+        (AccToVecMode.DualModeSplitM, "Vec f32 24x96 NZ/1024", (24, 0)),
+        (AccToVecMode.DualModeSplitN, "Vec f32 48x48 NZ/1024", (0, 48)),
+    ],
+)
+def test_nz_tiles_are_divided_in_whole_boxes(
+    subblock: int, mode: AccToVecMode, share: str, first: tuple[int, int]
+) -> None:
+    """All rows of src, and its columns rounded up: also where the valid ones are odd."""
+    with device("a5", mode="auto") as machine:
+        machine.core.subblock = subblock
+        src = make("Acc f32 48x96 valid 45x91", "a5")
+        src.fill(np.arange(45 * 91).reshape(45, 91))
+        dst = make(share, "a5")
+        TMOV[mode](dst, src)
+        row, col = (n * subblock for n in first)
+        whole_share = contents(dst)
+        wanted = src.numpy()[row : row + len(whole_share), col : col + whole_share.shape[1]]
+        rows, cols = wanted.shape
+        assert np.array_equal(whole_share[:rows, :cols], wanted)
+        assert defined(dst)[:rows, :cols].all()
+        assert not defined(dst)[rows:].any()
+
+
 @pytest.mark.parametrize("layout", ["ND", "NZ"])
 def test_results_reach_the_other_vector_core(layout: str) -> None:
     with device("a5") as machine:
@@ -365,14 +392,17 @@ def test_inserted_columns_start_with_the_first_word() -> None:
         assert np.array_equal(contents(dst), before)
 
 
-def test_inserting_defines_only_the_window() -> None:
+@pytest.mark.parametrize(("mode", "rows"), [(None, 30), (TInsertMode.SPLIT2, 32)])
+def test_inserting_defines_only_the_window(mode: TInsertMode | None, rows: int) -> None:
+    """The burst forms take along the rows that fill up the last box."""
     with device("a5", mode="auto"):
         dst, src = make("Mat f16 64x64 NZ"), filled("Vec f16 32x32 NZ valid 30x20")
-        TINSERT[TInsertMode.SPLIT2](dst, src, 3, 16)
+        (TINSERT if mode is None else TINSERT[mode])(dst, src, 3, 16)
         expected = np.zeros((64, 64), bool)
-        expected[3:33, 16:36] = True
+        expected[3 : 3 + rows, 16:36] = True
         assert np.array_equal(defined(dst), expected)
-        assert np.array_equal(contents(dst)[expected].reshape(30, 20), src.numpy())
+        moved = contents(dst)[expected].reshape(rows, 20)
+        assert np.array_equal(moved, contents(src)[:rows, :20])
 
 
 def test_a_window_outside_the_tile_is_refused() -> None:

@@ -1189,8 +1189,8 @@ TINSERT: _TINSERT
 A vector tile contributes its valid region. An accumulator is converted by the fix pipe, with
 one quantisation word or one per column of src; into an NZ Mat tile it writes all its rows and
 whole boxes of columns. From Vec to Mat the data is arranged as in src, so both tiles need the
-same layout; the burst forms (SPLIT2, SPLIT4) give the same result. Only the window of dst
-changes."""
+same layout; the burst forms (SPLIT2, SPLIT4) take along the rows that fill up the last box.
+Only the window of dst changes."""
 
 class _TINSERT_FP(Instruction):
     def __call__(
@@ -1503,8 +1503,9 @@ the fix pipe: plainly, with one quantisation word (`preQuantScalar`) or one per 
 then ReLU. Into an NZ Mat tile it writes all rows and whole boxes of columns.
 
 A mode that names a vector core writes to the address of dst in the memory of that core; the
-dual modes give half of the rows or columns to each. Tiles that were placed automatically have
-no other side: there a core sees the half of its own sub-block. With `tmp`, scale factors become
+dual modes give half of the rows or columns to each; into NZ tiles they divide all rows of src,
+and its columns in whole boxes. Tiles that were placed automatically have no other side: there a
+core sees the half of its own sub-block. With `tmp`, scale factors become
 ZZ boxes: rows are filled up to 16 with zeros, and the source rows read as filling are
 overwritten. Elements outside the source's valid region may be undefined and stay undefined in
 dst."""

@@ -347,6 +347,8 @@ def _moved(o: Any) -> tuple[int, int]:
         return whole(o.dst)
     if way == "Acc>Mat" and boxed:
         return whole(o.src)[0], min(up(o.src.vc, o.dst.inner[1]), o.dst.cols, o.src.cols)
+    if boxed and o.attrs.get("accToVecMode") in moves.DUAL:
+        return whole(o.src)[0], min(up(o.src.vc, moves.dual_columns(o)), o.src.cols)
     if way == "Vec>Mat" and boxed:
         rows, cols = map(min, whole(o.src), whole(o.dst))
         return min(up(o.dst.vr, 16), rows), min(up(o.dst.vc, c0(o.dst)), cols)
@@ -438,7 +440,7 @@ OPS = {
         paths.needs_accumulator("SA-0102", "a2a3"),
         paths.needs_accumulator("accumulator-source", A5_FAMILY),
         paths.drain_rules(),
-        paths.mode_rules(),
+        paths.mode_rules(in_boxes=True),
         must("phase", "a2a3")(
             "the forms with a unit-flag phase do not exist here",
             lambda o: o.attrs["stPhase"] is None,
@@ -526,8 +528,9 @@ def TMOV(
     then ReLU. Into an NZ Mat tile it writes all rows and whole boxes of columns.
 
     A mode that names a vector core writes to the address of dst in the memory of that core; the
-    dual modes give half of the rows or columns to each. Tiles that were placed automatically have
-    no other side: there a core sees the half of its own sub-block. With `tmp`, scale factors become
+    dual modes give half of the rows or columns to each; into NZ tiles they divide all rows of src,
+    and its columns in whole boxes. Tiles that were placed automatically have no other side: there a
+    core sees the half of its own sub-block. With `tmp`, scale factors become
     ZZ boxes: rows are filled up to 16 with zeros, and the source rows read as filling are
     overwritten. Elements outside the source's valid region may be undefined and stay undefined in
     dst.

@@ -258,6 +258,11 @@ def _receivers(
     return [(0, both[0]), (1, both[1])]
 
 
+def dual_columns(o: Any) -> int:
+    """What the columns of an NZ tile are rounded up to before two vector cores divide it."""
+    return 16 if o.attrs["accToVecMode"] == AccToVecMode.DualModeSplitM else 32
+
+
 def share_size(o: Any, rows: int, cols: int) -> tuple[int, int]:
     """Size of the destination region when two vector cores divide the result."""
     mode = o.attrs.get("accToVecMode")

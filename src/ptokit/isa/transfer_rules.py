@@ -13,7 +13,7 @@ from ptokit.isa.effects import Steps, steps
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
 from ptokit.isa.rules import Predicate, Told, behind, in_types, must, under, when, where
 from ptokit.isa.spec import Rule, rule
-from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, no_column, path
+from ptokit.isa.transfer import DUAL, c0, dual_columns, is_plain, is_row, no_column, path, up
 
 CUBE = "Mat>Left Mat>Right"
 Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
@@ -159,10 +159,15 @@ def drain_rules(words: str = "preQuantScalar fp") -> list[Rule]:
     )
 
 
-def mode_rules(moved: str = "src") -> list[Rule]:
-    """The choice of the receiving vector cores; `moved` is the tile whose valid size moves."""
+def mode_rules(moved: str = "src", *, in_boxes: bool = False) -> list[Rule]:
+    """The choice of the receiving vector cores; `moved` is the tile whose valid size moves.
+
+    `in_boxes`: an NZ destination gets whole boxes, so that src must only hold them.
+    """
 
     def split(o: Any) -> int:
+        if in_boxes and o.dst.layout == "NZ":
+            return up(o.src.vc, dual_columns(o)) > o.src.cols
         if o.attrs["accToVecMode"] == AccToVecMode.DualModeSplitM:
             return o[moved].vr % 2
         return o[moved].vc % (32 if o.dst.itemsize == 4 else 2)
