@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ptokit.base.diagnostics import NotSupported, PtoError
+from ptokit import loads
+from ptokit.base.diagnostics import PtoError
 from ptokit.base.dtypes import DType
 from ptokit.isa.micro import MICRO, Micro
 from ptokit.native.scopes import functions
@@ -101,6 +102,30 @@ extern "C" __global__ AICORE void rows(__gm__ float* out, __gm__ float* a, float
     }
     PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
     TSTORE(gz, z);
+}
+extern "C" __global__ AICORE void blocks(__gm__ float* out, __gm__ float* a)
+{
+    T x[2];
+    TASSIGN(x[0], 0); TASSIGN(x[1], 0x2000);
+    for (int i = 0; i < 3; i++) {
+        int at = (get_block_idx() * 3 + i) * 1024;
+        G ga(a + at), gz(out + at);
+        TLOAD(x[i % 2], ga);
+        PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+        __VEC_SCOPE__
+        {
+            MaskReg all = pset_b32(PAT_ALL);
+            for (int row = 0; row < 16; row++) {
+                RegTensor<float> v;
+                vlds(v, x[i % 2].data(), row * 64, NORM);
+                vmuls(v, v, 2.0f, all, MODE_ZEROING);
+                vsts(v, x[i % 2].data(), row * 64, NORM_B32, all);
+            }
+        }
+        PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+        TSTORE(gz, x[i % 2]);
+        PtoSetWaitFlag<PIPE_MTE3, PIPE_MTE2>();
+    }
 }
 extern "C" __global__ AICORE void bits(__gm__ float* out)
 {
@@ -199,6 +224,58 @@ def test_other_targets_have_no_registers(tmp_path: Path) -> None:
     assert found.line == line_of(BY_HAND, "RegTensor<int32_t> v;") - 2
 
 
-def test_a_scope_has_no_text_yet(program: Any) -> None:
-    with pytest.raises(NotSupported, match="no text yet"):
-        program.bits.text(np.zeros((16, 64), np.float32))
+def _same_as_text(kernel: Any, *given: Any, grid: int = 1) -> str:
+    """The text of a launch, which does to the arrays what the launch does."""
+    once, again = ([np.copy(g) if isinstance(g, np.ndarray) else g for g in given] for _ in "ab")
+    text = kernel.text(*given, grid=grid)
+    kernel[grid](*once)
+    loads(text)[kernel.name][grid](*again)
+    assert once[0].any()
+    assert np.array_equal(once[0], again[0])
+    return text
+
+
+def test_a_scope_as_text_hands_registers_from_round_to_round(program: Any) -> None:
+    x = np.random.default_rng(1).standard_normal((16, 64)).astype(np.float32)
+    text = _same_as_text(program.rows, np.zeros_like(x), x, 2.0, 1024)
+    assert text.count("pto.vecscope") == 1
+    assert text.count("pto.vlds") < 4  # a loop: 16 of them
+    assert "iter_args" in text
+
+
+def test_rounds_of_a_scope_whose_numbers_are_uneven_stand_one_by_one(program: Any) -> None:
+    x = np.random.default_rng(2).standard_normal((16, 64)).astype(np.float32)
+    _same_as_text(program.rows, np.zeros_like(x), x, 2.0, 700)  # masks of 60 lanes, and of none
+
+
+def test_scopes_of_rounds_and_blocks_are_one(program: Any) -> None:
+    x = np.random.default_rng(3).standard_normal((96, 64)).astype(np.float32)
+    text = _same_as_text(program.blocks, np.zeros_like(x), x, grid=2)
+    assert text.count("pto.vecscope") == 1
+    assert text.count("scf.for") == 2  # over tiles, and over rows
+    assert text.count("pto.vlds") == 1
+
+
+def test_a_race_in_a_scope_is_found_in_its_text_too(program: Any) -> None:
+    out = np.zeros((16, 64), np.float32)
+    with pytest.raises(PtoError) as raised:
+        loads(program.again.text(out))["again"][1](out)
+    found = raised.value.diagnostics[0]
+    assert found.code == "E17"
+    assert found.location is not None
+    assert found.location.origin is not None
+    assert found.location.origin.line == line_of(BY_HAND, "vlds(v, z.data(), 0, NORM)")
+
+
+@pytest.mark.parametrize("name", [name for n, name in enumerate(CASES) if n % 7 == 0])
+def test_an_operation_has_its_text(name: str, kernels: Any) -> None:
+    case = CASES[name]
+    got = case.out
+    given = [each for array in (*case.arrays, got) for each in (array, array.nbytes)]
+    text = kernels[f"of_{name}"].text(*given)
+    assert f"pto.{name}" in text
+    again = case.out
+    kernels[f"of_{name}"][1](*given)
+    in_bytes = [g.view(np.uint8) if isinstance(g, np.ndarray) else g for g in given[:-2]]
+    loads(text)[f"of_{name}"][1](*in_bytes, again, again.nbytes)
+    assert np.array_equal(got, again)

@@ -181,7 +181,8 @@ class Recording:
         self.target, self.mode, self.core = machine.target, machine.mode, machine.core
         self._frame: Frame = {}
         self._steps: list[Callable[[VectorUnit, Frame], None]] = []
-        self._written = Block()  # the same as operations, for whoever compiles it
+        self._written = Block()  # the same as operations, for whoever compiles or writes it
+        self._sites: list[Place | None] = []
 
     @property
     def micro(self) -> Recording:
@@ -219,12 +220,15 @@ class Recording:
             elif results:
                 frame.update(zip(results, found, strict=True))
 
-        self._note(op, step)
+        self._note(op, step, site)
         made = tuple(Held(self, value) for value in results)
         return made[0] if len(made) == 1 else made or None
 
-    def _note(self, op: Op, step: Callable[[VectorUnit, Frame], None]) -> None:
+    def _note(
+        self, op: Op, step: Callable[[VectorUnit, Frame], None], site: Place | None = None
+    ) -> None:
         self._written.ops.append(op)
+        self._sites.append(site)
         self._steps.append(step)
 
     def moved(self, at: Held, elements: Any) -> Held:
@@ -261,7 +265,7 @@ class Recording:
             else:
                 data[:] = np.frombuffer(element(frame[what], to.dtype).tobytes(), np.uint8)
 
-        self._note(Op(f"pto.{insn.name.lower()}", results=[made], insn=insn), step)
+        self._note(Op(f"pto.{insn.name.lower()}", results=[made], insn=insn), step, site)
         return None if what is not None else Held(self, made)
 
     def finish(self, site: Site) -> None:
@@ -274,7 +278,7 @@ class Recording:
                 step(unit, frame)
 
         instruction = carrier(SCOPE.name.removeprefix("pto."), Pipe.V)
-        code = Code(self._written, names, None)
+        code = Code(self._written, names, None, self._sites)
         made = Work(work, [*self._frame.values()], code=code)
         self.machine.execute(instruction, [made], (), site)
 

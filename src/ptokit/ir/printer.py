@@ -12,7 +12,7 @@ from ptokit.ir import generic
 from ptokit.ir import origins as lines
 from ptokit.ir.attributes import SymbolAttr, dict_text
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects import DEFINITIONS, definition_of
 from ptokit.ir.dialects.cf import BLOCKS
 from ptokit.ir.dialects.func import RETURN
 from ptokit.ir.dialects.scf import YIELD
@@ -30,7 +30,7 @@ def print_module(
 ) -> str:
     """The text of a module; comments of its source stay with the lines they belong to.
 
-    With `origins` every instruction says the line it was made from.
+    With `origins` every instruction, and every micro-operation, says the line it was made from.
     """
     return Printer(generic=generic, comments=comments, origins=origins).module(module)
 
@@ -187,7 +187,9 @@ class Printer:
 
     def _origin(self, op: Op) -> str:
         """What an operation was made from, as its text says or as whoever prints it asks for."""
-        at = op.location if self._origins and op.insn is not None else op.location.origin
+        definition = definition_of(op)
+        works = op.insn is not None or (definition is not None and definition.micro is not None)
+        at = op.location if self._origins and works else op.location.origin
         return "" if at is None or not at.line else f" {lines.written(at)}"
 
     def _blocks(self, blocks: list[Block]) -> Iterator[str]:

@@ -601,6 +601,7 @@ class Code(NamedTuple):
     block: Any
     given: tuple[Any, ...]  # the names of the values of the work
     module: Any  # whose functions it calls; None: it calls none
+    sites: Sequence[Any] = ()  # where the operations stand, of a scope that was just recorded
 
 
 _SETTERS = {

@@ -54,6 +54,7 @@ from ptokit.native.recording import (
     Recorded,
 )
 from ptokit.native.rolling import Item, Loop, rolled
+from ptokit.native.vector_text import AScope, ScopeWriter
 
 
 class Parameter(NamedTuple):
@@ -340,6 +341,10 @@ class _Writer:
                 for n, b, s in zip(numbers, per_block, per_half, strict=True)
             ]
         )  # fmt: skip
+        scope = next((each for each in shape.operands if isinstance(each, AScope)), None)
+        if scope is not None:
+            ScopeWriter(self.tracer).write(scope, list(given), shape.at)
+            return
         insn = INSTRUCTIONS[shape.insn]
         has_fifo = any(isinstance(kind, AFifo) for kind in shape.operands)
         operands: list[Any] = []
@@ -460,6 +465,8 @@ def _key(kind: Any, numbers: Sequence[Any]) -> Any:
 
 def _count(kind: Any) -> int:
     """How many numbers an operand has."""
+    if isinstance(kind, AScope):
+        return kind.size
     return _COUNTS.get(type(kind), 0)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ConvSpec, GlobalSpec
@@ -20,6 +19,8 @@ from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Insn
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject
+from ptokit.machine.vector_unit import Work
+from ptokit.native.vector_text import noted
 
 NOT_NUMBERED = -1  # no array of the kernel's
 
@@ -137,14 +138,6 @@ class Recorder(InItsPlace):
     def execute(
         self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
     ) -> Any:
-        if "unit" in insn.services:
-            raise fail(
-                "lower.cpp",
-                "vector code of C++ has no text yet",
-                fix="write the scope in Python, `with vecscope():`, or as PTO text",
-                site=site,
-                kind=NotSupported,
-            )
         value = self.machine.execute(insn, operands, attrs, site)
         if insn.binds:
             return value
@@ -180,6 +173,8 @@ class Recorder(InItsPlace):
                 return APointer(operand.dtype, array), (first,)
             case PipeObject():
                 return self._fifo(operand)
+            case Work():
+                return noted(operand)
             case bool() | float() | None:
                 return AConstant(operand), ()
             case int():
