@@ -23,7 +23,7 @@ from ptokit.ir.fifos import is_transfer
 from ptokit.ir.ordering import effects_of
 from ptokit.isa.effects import CoreFlag, Meeting, Reach, Signal, Token, Wait, Word
 from ptokit.isa.spec import Insn, Pipe
-from ptokit.machine.gm import as_array
+from ptokit.machine.gm import Roomy, as_array
 
 
 def question(
@@ -91,7 +91,8 @@ def may_look(insn: Insn) -> bool:
 
 
 def _kind(array: Array) -> Hashable:
-    return array.dtype.str, array.shape, array.strides, array.flags.writeable
+    room = array.slack if isinstance(array, Roomy) else 0  # behind it, which it may use
+    return array.dtype.str, array.shape, array.strides, array.flags.writeable, room
 
 
 def _neighbours(arrays: Sequence[Array]) -> Hashable:

@@ -919,6 +919,66 @@ one for each column, from the second table of the fix pipe; then numbers above `
 At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
 row to the next; `nz2dn` swaps both."""
 
+class _vcadd(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcadd: _vcadd
+"""Add the active lanes; the sum is in lane 0, the others are 0.
+
+Integers of less than 32 bits have a sum of twice their width."""
+
+class _vcmax(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcmax: _vcmax
+"""Find the largest active lane: its value in lane 0, its first place, an integer, in lane 1.
+
+Without an active lane, lane 0 is the neutral element."""
+
+class _vcgmax(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcgmax: _vcgmax
+"""Find the largest active lane of each block of 32 bytes; lane g is that of block g."""
+
+class _vcbmax(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcbmax: _vcbmax
+"""Find the largest active lane, in lane 0, and a mask of the lanes equal to it."""
+
+class _vcmin(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcmin: _vcmin
+"""Find the smallest active lane: its value in lane 0, its first place, an integer, in lane 1.
+
+Without an active lane, lane 0 is the neutral element."""
+
+class _vcgmin(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcgmin: _vcgmin
+"""Find the smallest active lane of each block of 32 bytes; lane g is that of block g."""
+
+class _vcbmin(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcbmin: _vcbmin
+"""Find the smallest active lane, in lane 0, and a mask of the lanes equal to it."""
+
+class _vcgadd(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcgadd: _vcgadd
+"""Add the active lanes of each block of 32 bytes; lane g is the sum of block g."""
+
+class _vcpadd(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcpadd: _vcpadd
+"""Add neighbours: lane i is the sum of the active ones of lanes 2i and 2i + 1."""
+
 class _vlds(MicroOperation):
     def __call__(self, base: Any, offset: Any, *words: str, dist: str = ...) -> Any: ...
 
@@ -1380,66 +1440,6 @@ mte_ub_ub: _mte_ub_ub
 
 `nburst` is how many bursts there are, and the blocks between one and the next on both sides."""
 
-class _vcadd(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcadd: _vcadd
-"""Add the active lanes; the sum is in lane 0, the others are 0.
-
-Integers of less than 32 bits have a sum of twice their width."""
-
-class _vcmax(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcmax: _vcmax
-"""Find the largest active lane: its value in lane 0, its first place, an integer, in lane 1.
-
-Without an active lane, lane 0 is the neutral element."""
-
-class _vcgmax(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcgmax: _vcgmax
-"""Find the largest active lane of each block of 32 bytes; lane g is that of block g."""
-
-class _vcbmax(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcbmax: _vcbmax
-"""Find the largest active lane, in lane 0, and a mask of the lanes equal to it."""
-
-class _vcmin(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcmin: _vcmin
-"""Find the smallest active lane: its value in lane 0, its first place, an integer, in lane 1.
-
-Without an active lane, lane 0 is the neutral element."""
-
-class _vcgmin(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcgmin: _vcgmin
-"""Find the smallest active lane of each block of 32 bytes; lane g is that of block g."""
-
-class _vcbmin(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcbmin: _vcbmin
-"""Find the smallest active lane, in lane 0, and a mask of the lanes equal to it."""
-
-class _vcgadd(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcgadd: _vcgadd
-"""Add the active lanes of each block of 32 bytes; lane g is the sum of block g."""
-
-class _vcpadd(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcpadd: _vcpadd
-"""Add neighbours: lane i is the sum of the active ones of lanes 2i and 2i + 1."""
-
 class _mem_bar(MicroOperation):
     def __call__(self, *words: str, kind: str = ...) -> Any: ...
 
@@ -1666,6 +1666,15 @@ __all__ = [
     "mte_l0c_gm",
     "mte_l0c_l1",
     "mte_l0c_ub",
+    "vcadd",
+    "vcmax",
+    "vcgmax",
+    "vcbmax",
+    "vcmin",
+    "vcgmin",
+    "vcbmin",
+    "vcgadd",
+    "vcpadd",
     "vlds",
     "vlds_post",
     "vldsx2",
@@ -1733,15 +1742,6 @@ __all__ = [
     "copy_gm_to_ubuf",
     "copy_ubuf_to_gm",
     "mte_ub_ub",
-    "vcadd",
-    "vcmax",
-    "vcgmax",
-    "vcbmax",
-    "vcmin",
-    "vcgmin",
-    "vcbmin",
-    "vcgadd",
-    "vcpadd",
     "mem_bar",
     "vbitsort",
     "vmrgsort4",

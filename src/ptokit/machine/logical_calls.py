@@ -131,7 +131,9 @@ def expressions(
             asked.append(said[name])
             continue
         slot = record.slot(name)
-        is_mask = slot is not None and slot.kind == "M"
+        is_mask = slot is not None and (
+            slot.kind == "M" or (slot.kind == "E" and name not in kinds)
+        )
         kind = BOOL if is_mask else kinds.get(name) or first
         assert kind is not None
         asked.append(Arg(kind, name))

@@ -624,4 +624,11 @@ _ON_INTEGERS: dict[str, Way] = {
     "eq": _plain("icmp eq"),
     "ne": _plain("icmp ne"),
 }
-_ON_BOOLEANS: dict[str, Way] = {"and": _plain("and"), "or": _plain("or"), "xor": _plain("xor")}
+_ON_BOOLEANS: dict[str, Way] = {
+    "and": _plain("and"),
+    "or": _plain("or"),
+    "xor": _plain("xor"),
+    "not": lambda lanes, kind, a: lanes.code.do(
+        f"xor {lanes.kind(kind)} {a}, {lanes.integer(1, 1)}"
+    ),
+}

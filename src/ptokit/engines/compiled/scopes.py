@@ -51,6 +51,7 @@ class Scope:
     """A function of the library."""
 
     written: str
+    operands = (0,)
 
     def text(self, name: str) -> str:
         return self.written.replace("{name}", name)

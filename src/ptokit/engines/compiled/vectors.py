@@ -10,13 +10,13 @@ does.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
 
-from ptokit.base.dtypes import DType, dtype
+from ptokit.base.dtypes import DType, dtype, f32, i64
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.lanes import Lanes, stored, widest
@@ -26,8 +26,9 @@ from ptokit.engines.compiled.text import Value as Text
 from ptokit.ir.core import Op, Value
 from ptokit.ir.micro_calls import typed
 from ptokit.ir.types import LogicalMaskType, LogicalType, MaskType, PtrType, RegisterType
-from ptokit.isa.expr import BOOL, Arg, Expr
+from ptokit.isa.expr import BOOL, F64, Arg, Const, Expr, apply, select
 from ptokit.isa.micro.footprints import ABSENT, MASK_UNITS, REGISTER, Footprint, Image
+from ptokit.isa.micro.idioms import ADD, MAX, Fold
 from ptokit.isa.micro.spec import LANE, Masking, Micro, Slot
 from ptokit.isa.micro.typed import Typed
 from ptokit.machine.logical_calls import expressions, places_of
@@ -64,6 +65,9 @@ class _Nowhere:
     """The unit of a body that is run to see what it makes."""
 
     order, turn, registers = None, 0, dict[str, Any]()
+
+    def after(self, *_: Any) -> int:
+        return 0
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,12 @@ class Vectors:
         elif "unit" in record.parameters:
             raise Unsupported("work of the unit")
         elif not self._folded(op, given):
-            if record.is_lanewise:
+            if record.is_lanewise or (record.element is not None and record.is_logical):
                 self._lanewise(op, given)
+            elif record.element is not None:
+                self._parted(op, given, record.element)
+            elif record.fold is not None:
+                self._fold(op, given, record.fold)
             elif not self._moved(op, given):
                 raise Unsupported("no meaning that can be read")
 
@@ -208,16 +216,23 @@ class Vectors:
             made_of = [s for s in record.operands if s.kind in "VWXLGHE" and s.name in kinds]
             first = kinds[made_of[0].name] if made_of else kinds.get(record.results[0].name)
             said = {w.name: given.words.get(w.name, w.number) for w in record.words}
-            names, *exprs = expressions(record, kinds, first, said)
+            if record.element is None:
+                names, *exprs = expressions(record, kinds, first, said)
+            else:
+                assert first is not None
+                names, *exprs = _symbols(record.element, kinds, first, said, record.results[0])
             lanes, size = given.vectors[record.results[0].name].lanes, 1
             merges = said.get("pmode") == "merge"
             kept = self._register(op, made_of[0].name) if merges else None
         else:
             made = Preparation(record, given.kinds, given.sizes, given.words, given.results)
             names, *exprs = made.expressions()
-            kinds, first, size, kept = made.kinds, made.number, made.size, None
+            # Of masks that stand for themselves every bit counts.
+            every = all(slot.kind == "B" for slot in record.operands)
+            size = 1 if every and record.operands else made.size
+            kinds, first, kept = made.kinds, made.number, None
             lanes = REGISTER // size
-        assert first is not None
+        first = first or BOOL
         sources: dict[str, _Source] = {}
         for name in names:
             sources[name] = self._source(op, record, name, kinds, first, lanes, size)
@@ -252,7 +267,7 @@ class Vectors:
             assert name == LANE
             return _Source(first, self._constant(np.arange(lanes, dtype=first.np)))
         assert value is not None
-        if slot.kind == "M":
+        if slot.kind in "MNB" or (slot.kind == "E" and name not in kinds):
             return _Source(BOOL, self._register(op, name), stride=size)
         if name in kinds and slot.kind not in ("S", "int"):
             return _Source(kinds[name], self._register(op, name))
@@ -397,23 +412,33 @@ class Vectors:
                 args.append(number)
         if given.words.get("pmode") == "merge":
             return False
+        if not vectors:
+            made = call_of(given)(_Nowhere(), *args)
+            results = made if isinstance(made, tuple) else (made,)
+            if not all(isinstance(each, Register | Mask) for each in results):
+                return False
+            rooms = [self._constant(r.bits if isinstance(r, Mask) else r.data) for r in results]
+            for slot, value, room in zip(record.results, op.results, rooms, strict=False):
+                self._values.keep(value, self._masked(given, slot, room, mask))
+            return True
         tables = _tables(given, args, [(at, r.nbytes, m) for at, r, m in vectors])
         if tables is None:
             return False
         starts = np.cumsum([0, *(room.nbytes for _, room, _ in vectors)])
-        for value, table in zip(op.results, tables, strict=False):
+        for slot, value, table in zip(record.results, op.results, tables, strict=False):
             made = self.new(table.size)
             if (table == ABSENT).any():
                 self._clear(made)
             for (_, room, _), first, end in zip(vectors, starts, starts[1:], strict=False):
                 to = np.flatnonzero((table >= first) & (table < end))
                 self._move(made.place, to, room.place, table[to] - first)
-            self._values.keep(value, made if mask is None else self._masked(op, given, made, mask))
+            self._values.keep(value, self._masked(given, slot, made, mask))
         return True
 
-    def _masked(self, op: Op, given: Typed, room: Room, mask: Room) -> Room:
+    def _masked(self, given: Typed, slot: Slot, room: Room, mask: Room | None) -> Room:
         """The lanes of a result that are active, and 0 elsewhere."""
-        (slot,) = given.record.results
+        if mask is None:
+            return room
         if given.record.is_logical:
             vector = given.vectors[slot.name]
             kind, size = vector.kind, 1
@@ -426,9 +451,159 @@ class Vectors:
             return room
         bits = dtype(f"u{8 * kind.itemsize}")
         source = {"a": _Source(bits, room)}
-        lanes = room.nbytes // bits.itemsize
-        self._compute([Arg(bits, "a")], source, [_Target(room, bits)], lanes, active, size)
-        return room
+        lanes, made = room.nbytes // bits.itemsize, self.new(room.nbytes)
+        self._compute([Arg(bits, "a")], source, [_Target(made, bits)], lanes, active, size)
+        return made
+
+    # ---- lanes that change their width ---------------------------------------------------------
+
+    def _parted(self, op: Op, given: Typed, element: Callable[..., Expr]) -> None:
+        """A function of elements whose lanes are made of others: which ones, `lost` says."""
+        record = given.record
+        made = Preparation(record, given.kinds, given.sizes, given.words, given.results)
+        T, (slot,), (value,) = made.number, record.results, op.results
+        U, size, mask = made.kinds[slot.name], T.itemsize, self._register(op, "mask")
+        assert record.lost is not None
+        if T.is_packed or U.is_packed:
+            raise Unsupported("elements that share bytes")
+        lost, part = record.lost, made.words.get("part") or ""
+
+        def run(lanes: Array) -> list[Array]:
+            return [lost(lanes.view(np.bool_), part=part, T=T, U=U).view(np.uint8)]
+
+        tables = _sources(run, REGISTER // size, 1)
+        assert tables is not None
+        to, origin = np.flatnonzero(tables[0] != ABSENT), tables[0][tables[0] != ABSENT]
+        names, expr = _symbols(element, made.kinds, T, made.words, slot)
+        sources: dict[str, _Source] = {}
+        for name in names:
+            source = self._source(op, record, name, made.kinds, T, REGISTER // size, size)
+            if source.room is not None:
+                source = replace(source, room=self._chosen(source.room, origin, size))
+            sources[name] = source
+        active = self._active(mask, size)
+        if active is not None:
+            active = self._chosen(active, origin, 1, size)
+        room = self.new(REGISTER)
+        narrow = room if to.size * U.itemsize == REGISTER else self.new(to.size * U.itemsize)
+        self._compute([expr], sources, [_Target(narrow, U)], to.size, active)
+        if narrow is not room:
+            self._clear(room)
+            places = (to[:, None] * U.itemsize + np.arange(U.itemsize)).reshape(-1)
+            self._move(room.place, places, narrow.place, np.arange(narrow.nbytes))
+        self._values.keep(value, room)
+
+    def _chosen(self, room: Room, lanes: Array, size: int, stride: int = 0) -> Room:
+        """Some lanes of a room, side by side."""
+        stride = stride or size
+        if size == stride and np.array_equal(lanes, np.arange(room.nbytes // size)):
+            return room
+        origins = (lanes[:, None] * stride + np.arange(size)).reshape(-1)
+        made = self.new(origins.size)
+        self._move(made.place, np.arange(origins.size), room.place, origins)
+        return made
+
+    # ---- lanes that become one -----------------------------------------------------------------
+
+    def _fold(self, op: Op, given: Typed, fold: Fold) -> None:
+        record = given.record
+        result, *more = record.results
+        if record.is_logical:
+            vector = given.vectors["a"]
+            kind, lanes, size = vector.kind, vector.lanes, 1
+            made, width = given.vectors[result.name].kind, given.vectors[result.name].lanes
+            if given.words.get("pmode") == "merge":
+                raise Unsupported("lanes that are kept")
+        else:
+            kind, made = given.kinds["a"], given.kinds[result.name]
+            lanes, size, width = REGISTER // kind.itemsize, kind.itemsize, REGISTER // made.itemsize
+        assert kind is not None
+        assert made is not None
+        wide = i64 if kind.is_integer else F64 if record.is_logical else f32
+        count = lanes // width if record.is_logical else fold.group(lanes, kind.itemsize)
+        neutral = _neutral(fold, kind)
+        sources = {"a": _Source(kind, self._register(op, "a"))}
+        expr = Arg(kind, "a").to(wide)
+        mask = self._register(op, "mask") if op.operand("mask") else None
+        active = None if mask is None else self._active(mask, size)
+        if active is not None:
+            sources["mask"] = _Source(BOOL, active, stride=size)
+            expr = select(Arg(BOOL, "mask"), expr, Const(wide, neutral))
+        every, found = self.new(lanes * wide.itemsize), self.new(lanes // count * wide.itemsize)
+        self._compute([expr], sources, [_Target(every, wide)], lanes)
+        room = self.new(width * made.itemsize)
+        if lanes // count < width:
+            self._clear(room)
+
+        def group(number: Text) -> Sequence[Text]:
+            begin = self._at(every.place, number, count * wide.itemsize)
+            value, place = self._one(fold, wide, begin, count)
+            at = self._at(found.place, number, wide.itemsize)
+            self._code.act(f"store {stored(wide)} {value}, ptr {at}")
+            if fold.has_place:
+                bits = f"i{made.bits}"
+                short = place if made.bits == 64 else self._code.do(f"trunc i64 {place} to {bits}")
+                at = self._code.behind(room.place, str(made.itemsize))
+                self._code.act(f"store {bits} {short}, ptr {at}")
+            return ()
+
+        self._each(lanes // count, 1, group)
+        narrow = {"a": _Source(wide, found)}
+        self._compute([Arg(wide, "a").to(made)], narrow, [_Target(room, made)], lanes // count)
+        self._values.keep(op.results[0], room)
+        for _ in more:  # a mask of the lanes that are equal to it
+            value = self._code.do(f"load {stored(wide)}, ptr {found.place}")
+            equal = {"a": _Source(wide, every), "b": _Source(wide, None, value)}
+            bits = self.new(REGISTER)
+            test = apply("eq", Arg(wide, "a"), Arg(wide, "b"))
+            self._compute([test], equal, [_Target(bits, None, size)], lanes, active, size)
+            self._values.keep(op.results[1], bits)
+
+    def _one(self, fold: Fold, wide: DType, begin: Text, count: int) -> tuple[Text, Text]:
+        """What the elements of a group come to, and the place of the one that was found."""
+        code, kind, size = self._code, stored(wide), wide.itemsize
+
+        def at(number: Text) -> Text:
+            return self._at(begin, number, size)
+
+        def load(number: Text) -> Text:
+            return code.do(f"load {kind}, ptr {at(number)}")
+
+        if fold.how == ADD:
+            add = "add" if wide.is_integer else "fadd"
+
+            def pair(number: Text) -> Sequence[Text]:
+                left = code.number("shl", number, "1")
+                sum_ = code.do(f"{add} {kind} {load(left)}, {load(code.number('or', left, '1'))}")
+                code.act(f"store {kind} {sum_}, ptr {at(number)}")
+                return ()
+
+            while count > 1:
+                half = count // 2
+                self._each(half, 1, pair)
+                if count % 2:
+                    code.act(f"store {kind} {load(str(count - 1))}, ptr {at(str(half))}")
+                count -= half
+            return load("0"), "0"
+        is_more = fold.how == MAX
+        test = ("icmp sgt" if is_more else "icmp slt") if wide.is_integer else (
+            "fcmp ogt" if is_more else "fcmp olt"
+        )  # fmt: skip
+
+        def next_(number: Text, best: Text, place: Text) -> Sequence[Text]:
+            value = load(number)
+            better = code.do(f"{test} {kind} {value}, {best}")
+            if not wide.is_integer:  # the first that is no number
+                strange = code.do(f"fcmp uno {kind} {value}, {value}")
+                usual = code.do(f"fcmp ord {kind} {best}, {best}")
+                better = code.do(f"or i1 {better}, {code.do(f'and i1 {strange}, {usual}')}")
+            return [
+                code.do(f"select i1 {better}, {kind} {value}, {kind} {best}"),
+                code.do(f"select i1 {better}, i64 {number}, i64 {place}"),
+            ]
+
+        best, place = code.loop("1", str(count), "1", next_, [(kind, load("0")), ("i64", "0")])
+        return best, place
 
     def _clear(self, room: Room) -> None:
         code, size = self._code, _power(room.nbytes, VECTOR)
@@ -752,6 +927,35 @@ class Vectors:
                 raise Unsupported("places that change")
             numbers.append(number)
         return numbers if slot.is_list else numbers[0] if numbers else None
+
+
+def _symbols(
+    element: Callable[..., Expr],
+    kinds: Mapping[str, DType],
+    first: DType,
+    words: Mapping[str, Any],
+    result: Slot,
+) -> tuple[list[str], Expr]:
+    """What a lane is made of, and the names of the operands there."""
+    names: list[str] = []
+    asked: dict[str, Any] = {}
+    for name in signature(element).parameters:
+        if name == "U":
+            asked[name] = kinds[result.name]
+        elif name in words:
+            asked[name] = words[name]
+        elif name in kinds or name in ("a", "b", "s"):
+            asked[name] = Arg(kinds.get(name) or first, name)
+            names.append(name)
+    return names, element(**asked)
+
+
+def _neutral(fold: Fold, kind: DType) -> float:
+    if fold.how == ADD:
+        return 0
+    if kind.is_float:
+        return -np.inf if fold.how == MAX else np.inf
+    return kind.min_value if fold.how == MAX else kind.max_value
 
 
 def _dummy(slot: Slot, given: Typed) -> Any:

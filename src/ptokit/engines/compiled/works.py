@@ -42,6 +42,8 @@ _ENTRY = 5  # words of a piece: to, from, and how many bytes
 class Pieces:
     """A function of the library: bytes from one place to another, piece by piece."""
 
+    operands = ()  # they are as many as there are pieces
+
     def text(self, name: str) -> str:
         code = Function(name)
         memory = code.do("getelementptr i64, ptr %args, i64 1")

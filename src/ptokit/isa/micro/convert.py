@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ptokit.base.convert import convert, from_float, pack4, round_integral, to_float64, unpack4
+from ptokit.base.convert import convert, pack4, unpack4
 from ptokit.base.dtypes import DType, f16, f32, hif8
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.arrays import function_of
+from ptokit.isa.expr import F64, Arg, Const, Expr, apply, select
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.micro.arithmetic import ZEROING
-from ptokit.isa.micro.spec import Law, Vector, Word, micro
+from ptokit.isa.micro.spec import Law, Vector, Word, lanewise, micro
+from ptokit.isa.numerics import once
 
 ROUNDINGS = {
     "R": RoundMode.CAST_RINT,
@@ -51,21 +56,31 @@ def lost(lanes: Array, part: str, T: DType, U: DType) -> Array:
         return lanes_of(lanes[::2] | lanes[1::2], 4, place, np.bool_)
     if U.itemsize < T.itemsize:
         return lanes_of(lanes, T.itemsize // U.itemsize, place, np.bool_)
-    return lanes[place :: U.itemsize // T.itemsize]
+    return lanes if U.itemsize == T.itemsize else lanes[place :: U.itemsize // T.itemsize]
 
 
-def changed(values: Array, kind: DType, U: DType, rnd: str, sat: str) -> Array:
-    """Values in another type. Where it saturates, NaN becomes 0 in what is narrower than f32.
+def converted(a: Expr, rnd: str, sat: str, U: DType) -> Expr:
+    """A value in another type. Where it saturates, NaN becomes 0 in what is narrower than f32.
 
     Nothing said, integers keep their low bits, floats go to infinity, and what becomes an integer
     saturates.
     """
-    saturates = sat == "SAT" or (not sat and kind.is_float and U.is_integer)
-    if sat == "SAT" and kind.is_float and U.is_float and U is not f32:
-        floats = convert(values, kind, f32)
-        values, kind = np.where(np.isnan(floats), np.float32(0), floats), f32
+    saturates = sat == "SAT" or (not sat and a.kind.is_float and U.is_integer)
+    if sat == "SAT" and a.kind.is_float and U.is_float and U is not f32:
+        wide = a.to(f32)
+        a = select(apply("isnan", wide), 0, wide)
     mode = RoundMode.CAST_ROUND if U is hif8 else ROUNDINGS[rnd]
-    return convert(values, kind, U, mode, SaturationMode.ON if saturates else SaturationMode.OFF)
+    return a.to(U, mode, SaturationMode.ON if saturates else SaturationMode.OFF)
+
+
+@cache
+def _converting(kind: DType, U: DType, rnd: str, sat: str) -> Callable[[Array], Array]:
+    return function_of("converted", ["a"], converted(Arg(kind, "a"), rnd, sat, U))
+
+
+def changed(values: Array, kind: DType, U: DType, rnd: str, sat: str) -> Array:
+    """Values in another type (`converted`)."""
+    return _converting(kind, U, rnd, sat)(values)
 
 
 def _is_part(a: Vector, dst: Vector, part: str) -> bool:
@@ -88,6 +103,7 @@ def _is_part(a: Vector, dst: Vector, part: str) -> bool:
     words=[_ROUND, _SATURATE, _PART],
     cpp="{name}({all}{rnd:?, ROUND_}{sat:?SAT=, RS_ENABLE;NOSAT=, RS_DISABLE}{part:?, PART_})",
     lost=lost,
+    element=converted,
     freedom=(
         ZEROING,
         unspecified("NOSAT from float to integer", "The low bits here; no recorded run decides."),
@@ -117,19 +133,48 @@ def vcvt(a: Array, mask: Array, rnd: str, sat: str, part: str, T: DType, U: DTyp
     return np.where(mask[place::r], changed(a[place::r].copy(), T, U, rnd, sat), zero)
 
 
-@micro(
+_WHOLE = 2.0**51  # doubles of this size or more have no digits behind the point to lose
+
+
+def _whole(value: Expr, rnd: str) -> Expr:
+    """A double rounded to a whole number. Minus zero, infinities and NaN stay what they are."""
+    if rnd == "F":
+        return apply("floor", value)
+    if rnd == "C":
+        return -apply("floor", -value)
+    truncated = apply("trunc", value)
+    if rnd == "A":
+        away = select(abs(value - truncated) >= 0.5, apply("copysign", Const(F64, 1), value), 0)
+        return apply("copysign", truncated + away, value)
+    if rnd == "R":  # digits that do not fit are rounded off, to even
+        near = (abs(value) + 3 * _WHOLE) - 3 * _WHOLE
+        return select(abs(value) < _WHOLE, apply("copysign", near, value), value)
+    return truncated
+
+
+@lanewise(
     "a:V mask:M -> dst:V",
     types="f16 bf16 f32",
     words=[Word("rnd", ("R", "A", "F", "C", "Z"))],
     freedom=ZEROING,
 )
-def vtrc(a: Array, rnd: str, T: DType) -> Array:
+def vtrc(a: Expr, rnd: str) -> Expr:
     """Round to floats that are whole numbers."""
-    values = round_integral(to_float64(a, T), ROUNDINGS[rnd])
-    return from_float(values, T, saturation=SaturationMode.OFF)
+    return once(_whole(a.to(F64), rnd), a.kind)
 
 
 _EXACT = ulp(None, "The exact result, rounded once to the element type.")
+
+
+def exp_of_difference(a: Expr, b: Expr) -> Expr:
+    """e to the difference of two floats, in f32, rounded once."""
+    return once(apply("exp", a.to(F64) - b.to(F64)), f32)
+
+
+@cache
+def _exp_of_difference(kind: DType) -> Callable[[Array, Array], Array]:
+    found = exp_of_difference(Arg(kind, "a"), Arg(kind, "b"))
+    return function_of("exp_of_difference", ["a", "b"], found)
 
 
 @micro(
@@ -137,6 +182,7 @@ _EXACT = ulp(None, "The exact result, rounded once to the element type.")
     types="f16>f32 f32>f32",
     words=[Word("part", ("EVEN", "ODD"))],
     lost=lost,
+    element=exp_of_difference,
     freedom=(ZEROING, _EXACT),
 )
 def vexpdif(a: Array, b: Array, mask: Array, part: str, T: DType) -> Array:
@@ -144,9 +190,17 @@ def vexpdif(a: Array, b: Array, mask: Array, part: str, T: DType) -> Array:
     if T is f16:
         chosen = slice(PARTS[part], None, 2)
         a, b, mask = a[chosen], b[chosen], mask[chosen]
-    difference = a.astype(np.float64) - b.astype(np.float64)
-    found = from_float(np.exp(difference), f32, saturation=SaturationMode.OFF)
-    return np.where(mask, found, np.float32(0))
+    return np.where(mask, _exp_of_difference(T)(a, b), np.float32(0))
+
+
+def scaled(a: Expr, s: Expr, rnd: str) -> Expr:
+    """A product, narrowed to f16."""
+    return (a * s).to(f16, ROUNDINGS[rnd])
+
+
+@cache
+def _scaled(rnd: str) -> Callable[..., Array]:
+    return function_of("scaled", ["a", "s"], scaled(Arg(f32, "a"), Arg(f32, "s"), rnd))
 
 
 @micro(
@@ -154,10 +208,10 @@ def vexpdif(a: Array, b: Array, mask: Array, part: str, T: DType) -> Array:
     types="f32>f16",
     words=[Word("rnd", ("A",)), Word("part", ("EVEN", "ODD"))],
     lost=lost,
+    element=scaled,
     freedom=(ZEROING, unspecified("every lane", "No recorded run shows this operation.")),
 )
 def vmulscvt(a: Array, s: Any, mask: Array, rnd: str, part: str) -> Array:
     """Multiply by a number and narrow to f16, into the even or the odd lanes; others are 0."""
-    product = np.where(mask, a * s, np.float32(0))
-    narrow = convert(product, f32, f16, ROUNDINGS[rnd], SaturationMode.OFF)
-    return lanes_of(narrow, 2, PARTS[part], np.float16)
+    found = np.where(mask, _scaled(rnd)(a, s), np.float16(0))
+    return lanes_of(found, 2, PARTS[part], np.float16)

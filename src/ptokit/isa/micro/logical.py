@@ -18,11 +18,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ptokit.base.layout import Array
 from ptokit.isa.expr import Expr, apply
 from ptokit.isa.micro.arithmetic import FLOATS, INTEGERS, NUMBERS
+from ptokit.isa.micro.convert import exp_of_difference
 from ptokit.isa.micro.spec import MICRO, Example, Flow, Law, Masking, Micro, Word, micro
 
 logical = partial(micro, is_logical=True)
@@ -175,29 +173,29 @@ _sister(
     laws=[KEEPS],
     syntax="%a, %b[?, %mask?] {} : T(a), T(b)[?, T(mask)?] -> T(dst)",
     freedom=MICRO["vexpdif"].freedom,
+    is_lanewise=True,
 )
-def vexpdif(a: Array, b: Array) -> Array:
+def vexpdif(a: Expr, b: Expr) -> Expr:
     """Raise e to the difference of two vectors, in f32."""
-    with np.errstate(over="ignore"):
-        return np.exp(a.astype(np.float64) - b.astype(np.float64)).astype(np.float32)
+    return exp_of_difference(a, b)
 
 
 # ---- bits, of vectors and of masks -------------------------------------------------------------
 
 
-def _and(a: Array, b: Array) -> Array:
+def _and(a: Expr, b: Expr) -> Expr:
     return a & b
 
 
-def _or(a: Array, b: Array) -> Array:
+def _or(a: Expr, b: Expr) -> Expr:
     return a | b
 
 
-def _xor(a: Array, b: Array) -> Array:
+def _xor(a: Expr, b: Expr) -> Expr:
     return a ^ b
 
 
-def _not(a: Array) -> Array:
+def _not(a: Expr) -> Expr:
     return ~a
 
 
@@ -206,17 +204,18 @@ _WHOLE = Law(
     lambda a, mask, pmode: a.kind is not None or (mask is None and pmode == "zero"),
     "combine the result with that mask too",
 )
-_BITWISE: dict[str, tuple[str, Callable[..., Array], str, str]] = {
+_BITWISE: dict[str, tuple[str, Callable[..., Expr], str, str]] = {
     "vand": ("and", _and, "andi", "Combine the bits with and"),
     "vor": ("or", _or, "ori", "Combine the bits with or"),
     "vxor": ("xor", _xor, "xori", "Combine the bits with exclusive or"),
     "vnot": ("not", _not, "not", "Complement every bit"),
 }
+bitwise = partial(logical, is_lanewise=True)
 for _name, (_word, _body, _of_integers, _what) in _BITWISE.items():
     _slots = ("a",) if _word == "not" else ("a", "b")
     _given = ", ".join(f"%{n}" for n in _slots)
     _shown = ", ".join(f"T({n})" for n in _slots)
-    logical(
+    bitwise(
         " ".join(f"{n}:E" for n in _slots) + " mask?:M -> dst:E",
         name=f"vmi.{_name}",
         types=INTEGERS,
@@ -226,13 +225,13 @@ for _name, (_word, _body, _of_integers, _what) in _BITWISE.items():
         syntax=f"{_given}[?, %mask?] {{}} : {_shown}[?, T(mask)?] -> T(dst)",
         doc=f"{_what} of integers, or of masks.",
     )(_body)
-    logical(
+    bitwise(
         " ".join(f"{n}:V" for n in _slots) + " -> dst:V",
         name=f"vmi.{_of_integers}",
         types=INTEGERS,
         doc=f"{_what} of integers.",
     )(_body)
-    logical(
+    bitwise(
         " ".join(f"{n}:M" for n in _slots) + " -> dst:M",
         name=f"vmi.mask_{_word}",
         doc=f"{_what} of masks.",
@@ -292,12 +291,17 @@ for _name, _kinds, _tests, _what in (
     )(_predicate)
 
 
-def _selected(select: Array, a: Array, b: Array) -> Array:
-    return np.where(select, a, b)
+def _selected(select: Expr, a: Expr, b: Expr) -> Expr:
+    return apply("select", select, a, b)
 
 
 _SELECTS = "Take the lanes of one vector where the mask is set, those of another elsewhere."
 for _name in ("vsel", "select"):
     logical(
-        "select:M a:V b:V -> dst:V", name=f"vmi.{_name}", flow=Flow.BYTES, types=ANY, doc=_SELECTS
+        "select:M a:V b:V -> dst:V",
+        name=f"vmi.{_name}",
+        flow=Flow.BYTES,
+        types=ANY,
+        is_lanewise=True,
+        doc=_SELECTS,
     )(_selected)

@@ -8,14 +8,21 @@ from typing import Any
 from ptokit.base.convert import convert, pack4, unpack4
 from ptokit.base.dtypes import DType, bf16, dtype
 from ptokit.base.layout import Array
+from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.convert import changed
+from ptokit.isa.micro.convert import changed, converted
 from ptokit.isa.micro.logical import KEEPS, PMODE, logical
 from ptokit.isa.micro.spec import Law, Masking, Vector, Word
 
+_SAME_AS = {"": "R", "H": "A"}
+
+
+def _element(a: Expr, U: DType, rounding: str = "", saturate: str = "") -> Expr:
+    return converted(a, _SAME_AS.get(rounding, rounding), saturate, U)
+
 
 def _convert(a: Array, rounding: str, saturate: str, T: DType, U: DType) -> Array:
-    rounding = {"": "R", "H": "A"}.get(rounding, rounding)
+    rounding = _SAME_AS.get(rounding, rounding)
     if T.is_packed:  # a lane is two values, and becomes a pair of bf16
         return convert(unpack4(a), T, bf16).view(U.np)
     if U.is_packed:
@@ -127,6 +134,7 @@ logical(
     laws=[EXISTS, SATURATES, _FITS, _NATIVE, _ROUNDS, KEEPS],
     masking=Masking.ZERO,
     syntax="%a[?, %mask?] {} : T(a)[?, T(mask)?] -> T(dst)",
+    element=_element,
     freedom=_FREE,
     doc="Convert the element type; every lane stays in its place.",
 )(_convert)
@@ -228,6 +236,7 @@ for _name, (_what, _law, _words) in _KINDS.items():
         example=_written if _words else None,
         words=_words,
         laws=_laws,
+        element=_element,
         freedom=_FREE if _MODES in _words else (),
         doc=_what,
     )(_convert if _MODES in _words else _narrowed if _words else _exact)

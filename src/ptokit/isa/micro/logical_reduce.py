@@ -11,7 +11,9 @@ from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.arithmetic import FLOATS, INTEGERS
+from ptokit.isa.micro.idioms import ADD, MAX, MIN, Fold
 from ptokit.isa.micro.logical import GROUP, GROUPS, ONE_TYPE, PMODE, logical
+from ptokit.isa.micro.reduce import added, largest, smallest
 from ptokit.isa.micro.samples import vector
 from ptokit.isa.micro.spec import Example, Flow, Law, Masking, Vector, Word
 
@@ -25,23 +27,23 @@ def _grouped(a: Array, mask: Array | None, lanes: int, neutral: Any) -> Array:
 
 
 def _sum(a: Array, mask: Array | None, lanes: int) -> Array:
-    return _grouped(a, mask, lanes, 0).sum(axis=1)
+    return added(_grouped(a, mask, lanes, 0))
 
 
 def _greatest(a: Array, mask: Array | None, lanes: int, T: DType) -> Array:
     lowest = -np.inf if T.is_float else np.iinfo(T.np).min
-    return _grouped(a, mask, lanes, lowest).max(axis=1)
+    return largest(_grouped(a, mask, lanes, lowest))
 
 
 def _least(a: Array, mask: Array | None, lanes: int, T: DType) -> Array:
     highest = np.inf if T.is_float else np.iinfo(T.np).max
-    return _grouped(a, mask, lanes, highest).min(axis=1)
+    return smallest(_grouped(a, mask, lanes, highest))
 
 
 _FOLDS: dict[str, tuple[Callable[..., Array], str]] = {
-    "add": (_sum, "Add the active lanes"),
-    "max": (_greatest, "Take the greatest active lane"),
-    "min": (_least, "Take the least active lane"),
+    ADD: (_sum, "Add the active lanes"),
+    MAX: (_greatest, "Take the greatest active lane"),
+    MIN: (_least, "Take the least active lane"),
 }
 
 
@@ -81,7 +83,7 @@ _REDUCES: dict[str, Any] = {
     "flow": Flow.ALL,
 }
 for _fold, (_body, _what) in _FOLDS.items():
-    _sums = _fold == "add"
+    _sums = _fold == ADD
     _open = {"freedom": _ORDER} if _sums else {}
     _words, _laws = ([_REASSOC], [_ANY_ORDER]) if _sums else ([], [])
     logical(
@@ -91,6 +93,7 @@ for _fold, (_body, _what) in _FOLDS.items():
         laws=[ONE_TYPE, _BY_GROUP, *_laws],
         doc=f"{_what} of each group; the result has a lane for each.",
         example=_shown(1, _sums),
+        fold=Fold(_fold),
         **_open,
         **_REDUCES,
     )(_body)
@@ -104,6 +107,7 @@ for _fold, (_body, _what) in _FOLDS.items():
             laws=[ONE_TYPE, _TO_ONE, *_more[1]],
             doc=f"{_what} of a vector of {_of}.",
             example=_shown(1, _sums),
+            fold=Fold(_fold),
             **(_open if _letter == "f" else {}),
             **_REDUCES,
         )(_body)
@@ -114,6 +118,7 @@ for _fold, (_body, _what) in _FOLDS.items():
             laws=[ONE_TYPE, _BY_ROW, *_more[1]],
             doc=f"{_what} of each group of {_of}; the result has a lane for each.",
             example=_shown(8, _sums),
+            fold=Fold(_fold),
             **(_open if _letter == "f" else {}),
             **_REDUCES,
         )(_body)

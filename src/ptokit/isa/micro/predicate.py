@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ptokit.base.layout import Array
-from ptokit.isa.expr import Expr, select
+from ptokit.isa.expr import Expr, apply, select
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.spec import (
     CALL,
@@ -97,28 +97,30 @@ for _size in (1, 2, 4):
 _BITWISE = "a:B b:B mask:B -> dst:B"
 
 
-def _bitwise(name: str, doc: str, function: np.ufunc) -> None:
-    def combined(a: Array, b: Array, mask: Array) -> Array:
-        return function(a, b) & mask
+def _bitwise(name: str, doc: str, operator: str) -> None:
+    def combined(a: Expr, b: Expr, mask: Expr) -> Expr:
+        return apply(operator, a, b) & mask
 
-    micro(_BITWISE, name=name, doc=doc, masking=Masking.SELECT, flow=Flow.ALL, cpp=CALL)(combined)
-
-
-_bitwise("pand", "Combine two masks with and, where a third is set.", np.logical_and)
-_bitwise("por", "Combine two masks with or, where a third is set.", np.logical_or)
-_bitwise("pxor", "Combine two masks with exclusive or, where a third is set.", np.logical_xor)
+    lanewise(_BITWISE, name=name, doc=doc, masking=Masking.SELECT, flow=Flow.ALL, cpp=CALL)(
+        combined
+    )
 
 
-@micro("a:B mask:B -> dst:B", masking=Masking.SELECT, flow=Flow.ALL, cpp=CALL)
-def pnot(a: Array, mask: Array) -> Array:
+_bitwise("pand", "Combine two masks with and, where a third is set.", "and")
+_bitwise("por", "Combine two masks with or, where a third is set.", "or")
+_bitwise("pxor", "Combine two masks with exclusive or, where a third is set.", "xor")
+
+
+@lanewise("a:B mask:B -> dst:B", masking=Masking.SELECT, flow=Flow.ALL, cpp=CALL)
+def pnot(a: Expr, mask: Expr) -> Expr:
     """Complement a mask, where another is set."""
     return ~a & mask
 
 
-@micro("a:B b:B sel:B -> dst:B", flow=Flow.ALL, cpp=CALL)
-def psel(a: Array, b: Array, sel: Array) -> Array:
+@lanewise("a:B b:B sel:B -> dst:B", flow=Flow.ALL, cpp=CALL)
+def psel(a: Expr, b: Expr, sel: Expr) -> Expr:
     """Take the bits of one mask where a third is set, those of another elsewhere."""
-    return np.where(sel, a, b)
+    return select(sel, a, b)
 
 
 @micro("a:B -> dst:B", words=[_HALF], flow=Flow.ALL, cpp="{name}({all}, {part})")

@@ -12,6 +12,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.micro.arithmetic import INTEGERS
+from ptokit.isa.micro.idioms import ADD, MAX, MIN, Fold
 from ptokit.isa.micro.spec import ZEROING_CALL, Flow, Masking, micro
 
 _TYPES = f"{INTEGERS} f16 f32"
@@ -44,6 +45,7 @@ def _first(value: Array, count: int, kind: np.dtype[Any]) -> Array:
     types="i8>i16 u8>u16 i16>i32 u16>u32 i32>i32 u32>u32 f16>f16 f32>f32",
     masking=Masking.NEUTRAL,
     flow=Flow.ALL,
+    fold=Fold(ADD),
     freedom=_ORDER,
     cpp=ZEROING_CALL,
 )
@@ -52,9 +54,7 @@ def vcadd(a: Array, mask: Array, U: DType) -> Array:
 
     Integers of less than 32 bits have a sum of twice their width.
     """
-    sums = np.where(mask, _wide(a), 0)
-    while sums.size > 1:
-        sums = sums[::2] + sums[1::2]
+    sums = added(np.where(mask, _wide(a), 0)[None, :])
     return _first(sums, 256 // U.itemsize, U.np)
 
 
@@ -80,18 +80,23 @@ def _groups(
     return found
 
 
-def _added(lanes: Array) -> Array:
+def added(lanes: Array) -> Array:
+    """The sum of each row, neighbours first."""
     while lanes.shape[1] > 1:
-        lanes = lanes[:, ::2] + lanes[:, 1::2]
+        odd = lanes[:, lanes.shape[1] & ~1 :]
+        pairs = lanes[:, : lanes.shape[1] & ~1]
+        lanes = np.concatenate([pairs[:, ::2] + pairs[:, 1::2], odd], axis=1)
     return lanes[:, 0]
 
 
-def _largest(lanes: Array) -> Array:
-    return lanes.max(axis=1)
+def largest(lanes: Array) -> Array:
+    """The first greatest element of each row; a NaN is that."""
+    return lanes[np.arange(len(lanes)), lanes.argmax(axis=1)]
 
 
-def _smallest(lanes: Array) -> Array:
-    return lanes.min(axis=1)
+def smallest(lanes: Array) -> Array:
+    """The first least element of each row; a NaN is that."""
+    return lanes[np.arange(len(lanes)), lanes.argmin(axis=1)]
 
 
 def _zero(T: DType) -> float:
@@ -101,7 +106,7 @@ def _zero(T: DType) -> float:
 def _where(is_max: bool) -> Callable[..., tuple[Array, Array]]:
     def found(a: Array, mask: Array, T: DType) -> tuple[Array, Array]:
         lanes = np.where(mask, _wide(a), _neutral(T, is_max))
-        value = lanes.max() if is_max else lanes.min()
+        value = lanes[lanes.argmax() if is_max else lanes.argmin()]
         return _first(np.array([value]), a.size, T.np), mask & (lanes == value)
 
     return found
@@ -119,30 +124,41 @@ def _define_extremes(end: str, word: str, is_max: bool) -> None:
     place = "its value in lane 0, its first place, an integer, in lane 1"
     _reduction(
         name=f"vc{end}",
+        fold=Fold(end, has_place=True),
         doc=f"Find the {word} active lane: {place}.\n\nWithout an active lane, lane 0 is the "
         "neutral element.",
     )(_extreme(is_max))
     _reduction(
         name=f"vcg{end}",
+        fold=Fold(end, bytes_of_group=_BLOCK),
         doc=f"Find the {word} active lane of each block of 32 bytes; lane g is that of block g.",
-    )(_groups(_largest if is_max else _smallest, partial(_neutral, is_max=is_max)))
+    )(_groups(largest if is_max else smallest, partial(_neutral, is_max=is_max)))
     _and_where(
         name=f"vcb{end}",
+        fold=Fold(end),
         doc=f"Find the {word} active lane, in lane 0, and a mask of the lanes equal to it.",
         freedom=unspecified("every lane", "No recorded run shows this operation."),
     )(_where(is_max))
 
 
-_define_extremes("max", "largest", True)
-_define_extremes("min", "smallest", False)
+_define_extremes(MAX, "largest", True)
+_define_extremes(MIN, "smallest", False)
 _reduction(
     name="vcgadd",
+    fold=Fold(ADD, bytes_of_group=_BLOCK),
     freedom=_ORDER,
     doc="Add the active lanes of each block of 32 bytes; lane g is the sum of block g.",
-)(_groups(_added, _zero))
+)(_groups(added, _zero))
 
 
-@micro(_REDUCE, types="f16 f32", masking=Masking.NEUTRAL, flow=Flow.ALL, cpp=ZEROING_CALL)
+@micro(
+    _REDUCE,
+    types="f16 f32",
+    masking=Masking.NEUTRAL,
+    flow=Flow.ALL,
+    fold=Fold(ADD, lanes_of_group=2),
+    cpp=ZEROING_CALL,
+)
 def vcpadd(a: Array, mask: Array, T: DType) -> Array:
     """Add neighbours: lane i is the sum of the active ones of lanes 2i and 2i + 1."""
     lanes = np.where(mask, _wide(a), 0)

@@ -31,8 +31,10 @@ from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.effects import Pipe
+from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms
 from ptokit.isa.micro.footprints import Footprint
+from ptokit.isa.micro.idioms import Fold
 
 REGISTER_BYTES = 256  # of a vector register; a mask has a bit for each of them
 BYTE_MAX, HALF_MAX, WORD_MAX = (1 << 8) - 1, (1 << 16) - 1, (1 << 32) - 1  # of fields
@@ -225,6 +227,9 @@ class Micro:
     flow: Flow
     # Which lanes of the result are undefined, of those of the source: where they change places.
     lost: Callable[..., Any] | None
+    # What a lane is made of, as a symbol, where `lost` says of which one it is made.
+    element: Callable[..., Expr] | None
+    fold: Fold | None  # what the body amounts to
     footprint: Footprint | None
     is_inside: bool  # of a scope; else beside it, on a pipe of its own
     pipe: Pipe
@@ -298,6 +303,8 @@ def micro(
     masking: Masking | None = None,
     flow: Flow = Flow.LANES,
     lost: Callable[..., Any] | None = None,
+    element: Callable[..., Expr] | None = None,
+    fold: Fold | None = None,
     footprint: Footprint | None = None,
     is_inside: bool = True,
     pipe: Pipe = Pipe.V,
@@ -336,6 +343,8 @@ def micro(
             masking=masking or (Masking.ZERO if masks else Masking.NONE),
             flow=flow,
             lost=lost,
+            element=element,
+            fold=fold,
             footprint=footprint,
             is_inside=is_inside,
             pipe=pipe,
