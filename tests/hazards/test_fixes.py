@@ -18,6 +18,7 @@ import pytest
 
 from ptokit import *
 from ptokit import loads
+from ptokit.repair.buffers import remedies_of_buffers
 from ptokit.repair.outline import Outline, of_python, of_text
 from ptokit.repair.search import Trial, repair
 from tests.command import command
@@ -433,6 +434,43 @@ def test_mutants_of_a_small_example(tool: Any) -> None:
     outcomes = tool.of_example(ROOT / "examples" / "vector_add.py", 0, 3)
     tally = Counter(each.word for each in outcomes)
     assert tally["clean"] == tally.total() >= 6
+
+
+@pytest.mark.parametrize(
+    ("broken", "mended"),
+    [
+        ("without get_buf(PIPE_V, 0)", "get_buf(PIPE_V, 0)"),
+        ("without get_buf(PIPE_MTE3, 1)", "get_buf(PIPE_MTE3, 1)"),
+        ("with PIPE_MTE3 in get_buf(PIPE_V, 0)", "get_buf(PIPE_V, 0)"),
+        ("without free.Wait()", "free.Wait()"),
+    ],
+)
+def test_buffers_and_events_get_the_end_that_they_lack(
+    tool: Any, pipes: Any, broken: str, mended: str
+) -> None:
+    """And nothing beside it."""
+    made = tool.mutants((tool.SUBJECTS / "pipes.py").read_text("utf-8"))
+    (mutant,) = [each for each in made if str(each).endswith(broken)]
+    (outcome,) = pipes.judge(mutant)
+    assert outcome.word == "clean"
+    lines = [each[1:].strip() for each in outcome.why.splitlines() if each.startswith("+ ")]
+    assert lines == [mended]
+
+
+def test_a_buffer_that_is_never_released() -> None:
+    """Found by hand: the acquire is the end that is there."""
+    text = "def k(a, x):\n    get_buf(PIPE_V, 0)\n    TADDS(a, a, 1.0)\n    TABS(a, a)\n"
+    program = of_python(text)
+    assert program is not None
+    near = program.find(3)
+    assert near is not None
+    (remedy,) = remedies_of_buffers(program, near)
+    assert remedy.applied(program) == f"{text}    rls_buf(PIPE_V, 0)\n"
+
+
+@pytest.fixture(scope="module")
+def pipes(tool: Any) -> Any:
+    return tool.Example(tool.SUBJECTS / "pipes.py")
 
 
 def test_random_kernels(tool: Any) -> None:

@@ -8,6 +8,7 @@
 * Two cores, blocks or ranks: signals and meetings (`across.py`).
 * A flag of which one end is missing: that end. A set and a wait that were meant for each other and
   name other pipes or ids: one of them as the other says. An Event of other pipes: the right one.
+* A numbered buffer that is acquired or released alone (`buffers.py`).
 
 Remedies come in order of preference. The last ones hold the waiting pipe up until everything before
 has happened: they lose overlap, and cannot be wrong.
@@ -27,6 +28,7 @@ from ptokit.isa.opcodes import op_codes
 from ptokit.isa.spec import Pipe
 from ptokit.isa.sync import set_flag, wait_flag
 from ptokit.repair.across import freed, remedies_across
+from ptokit.repair.buffers import remedies_of_buffers
 from ptokit.repair.outline import Meeting, Outline, Statement
 from ptokit.repair.spelling import Spelling, other_end
 from ptokit.repair.steps import Remedy, Step, spelling_of
@@ -50,6 +52,7 @@ def _all(program: Outline, found: Diagnostic, file: str, is_tried: bool) -> Iter
     if near is None:
         return
     yield from _mismatched(program, near, is_tried)
+    yield from remedies_of_buffers(program, near)
     if found.evidence is not None:
         yield from _of_race(program, found, file, is_tried)
     else:
@@ -269,11 +272,13 @@ def _unwaited(program: Outline, edge: _Edge, other: Statement) -> Iterator[Remed
         made, event = re.match(r"(\w+) = ", code), _EVENT.search(code)
         if made is None or event is None or "](" not in code:
             continue
-        users = [c for s, c in codes if s is not each and re.search(rf"\b{made[1]}\b", c)]
-        if _pipes_of(event) == [edge.src, edge.dst] and not users:
-            for met in program.meetings(each, other):
-                if met.earlier is each:
-                    at = met.later if met.is_forward else each
+        users = [s for s, c in codes if s is not each and re.search(rf"\b{made[1]}\b", c)]
+        recorded = [s for s in users if program.code(s).startswith(f"{made[1]}.Record(")]
+        if _pipes_of(event) == [edge.src, edge.dst] and users == recorded:
+            last = (each, *recorded)[-1]
+            for met in program.meetings(last, other):
+                if met.earlier is last:
+                    at = met.later if met.is_forward else last
                     yield Remedy((Step(f"{made[1]}.Wait()", at, behind=not met.is_forward),))
 
 
