@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit.machine import replay
+from ptokit.machine.hazards import HazardLog
 from tests.hazards.loops import ROOT, eagerly, mutant_outcomes, outcome, part
 from tests.hazards.support import *
 
@@ -65,13 +65,13 @@ def sweep(trips: int, back: int) -> Any:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many instructions were looked at one by one."""
     count = [0]
-    event = replay.Replay._event
+    see = HazardLog.see
 
-    def counted(self: Any, noted: Any) -> Any:
+    def counted(self: Any, event: Any) -> Any:
         count[0] += 1
-        return event(self, noted)
+        return see(self, event)
 
-    monkeypatch.setattr(replay.Replay, "_event", counted)
+    monkeypatch.setattr(HazardLog, "see", counted)
     return count
 
 

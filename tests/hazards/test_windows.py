@@ -6,14 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from ptokit.machine.clocks import PIPES
-from ptokit.machine.notes import GIVE, LEARN, SHIFT, TAKE
+from ptokit.machine.notes import GIVE, LEARN, SHIFT, TAKE, TURN
 from ptokit.machine.replay import Replay
 from ptokit.machine.steady import Window, regions_of
 
 
 def window(*entries: int) -> Window:
     notes: Any = SimpleNamespace(entries=[*entries], operations=[])
-    return Window(notes, 0, len(entries))
+    return Window(notes, 0, len(entries), 0)
 
 
 def code(kind: int, agent: int) -> int:
@@ -30,6 +30,12 @@ def test_tokens_are_counted_from_the_first_that_a_trip_gives() -> None:
     assert found.is_plain
     assert found.pending(10) == [9]
     assert found.agents == list(range(2 * PIPES))
+
+
+def test_a_trip_ends_with_the_core_with_which_the_next_begins() -> None:
+    """What stands before the first turn was executed by whoever had it before."""
+    assert window(code(TURN, 1), code(TURN, 0)).is_closed
+    assert not window(code(TURN, 1)).is_closed
 
 
 def test_a_token_that_is_never_taken_makes_a_trip_unlike_the_next() -> None:
@@ -52,8 +58,8 @@ class Bytes:
 def test_a_trip_concerns_all_that_share_bytes_with_what_it_touches() -> None:
     beside = Bytes()
     touched = Bytes(beside)
-    log: Any = SimpleNamespace(regions_of=lambda noted: [touched])
-    trip: Any = SimpleNamespace(instructions=["an instruction", "another"])
+    log: Any = SimpleNamespace(regions_of=lambda noted, core: [touched])
+    trip: Any = SimpleNamespace(instructions=[("an instruction", 0), ("another", 1)])
     assert regions_of(log, trip) == [touched, beside]
 
 

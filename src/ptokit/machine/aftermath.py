@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
 
 
-def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], site: Any) -> bool:
+def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], site: Any) -> None:
     """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?
 
-    Returns whether nothing can be said of the call until another FIFO is used.
+    The core notes the calls of which nothing can be said until another FIFO is used.
     """
     if call.pipe not in core.target.pipes[core.kind]:
         raise fail(
@@ -31,10 +31,8 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
             site=site,
             target=core.target.name,
         )
-    if call.insn.pipe is None:
-        return True
     pipes, is_clear = [pipe for pipe in core.pipes if pipe.local], True
-    for operand in operands:
+    for operand in operands if call.insn.pipe is not None else ():
         if not isinstance(operand, TileObject) or operand.storage is None:
             continue
         if operand.in_ring:  # another tile at this address is the same to the call
@@ -56,7 +54,8 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                         # On a device it harms once an entry comes to lie there, which is a race.
                         severity="warning" if findings.policy.profile == "release" else "error",
                     )
-    return is_clear
+    if is_clear:
+        core.clear.add(call)
 
 
 def left_flags(findings: Findings, core: Core) -> None:

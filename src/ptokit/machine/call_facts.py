@@ -26,7 +26,7 @@ class CallFacts:
 
     __slots__ = (
         "across", "atomic", "gives_value", "handles", "has_registers", "is_composite", "is_over",
-        "pattern", "pipe", "reaches", "registers", "tiles", "writes",
+        "is_plain", "pattern", "pipe", "reaches", "registers", "tiles", "writes",
     )  # fmt: skip
 
     def __init__(self, call: Any) -> None:
@@ -42,6 +42,7 @@ class CallFacts:
         self.pipe = call.pipe
         self.is_composite = call.steps is not None or bool(insn.sets)
         self.gives_value = call.pipe is Pipe.S and call.steps is None and bool(insn.returns)
+        self.is_plain = not (self.is_composite or self.gives_value)
         self.registers = insn.registers(call.ops)  # on which its meaning depends
         self.has_registers = bool(insn.sets or self.registers)
         self.is_over = call.steps is not None and call.steps.scratch_complete

@@ -23,12 +23,38 @@ def agent_of(core: Core, pipe: Pipe) -> int:
     return core.number * PIPES + pipe
 
 
+class Known(dict[int, Clock]):
+    """What each agent comes after; one that has done nothing yet, what its core has learnt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cores: dict[int, Clock] = {}
+        self.all = Clock()  # what everybody comes after
+
+    def __missing__(self, agent: int) -> Clock:
+        found = self[agent] = self.cores.get(agent // PIPES, self.all).copy()
+        return found
+
+    def of_core(self, core: int) -> Clock:
+        """What those agents of a core come after that have done nothing yet."""
+        found = self.cores.get(core)
+        if found is None:
+            found = self.cores[core] = self.all.copy()
+        return found
+
+    def begin_again(self, behind: Clock) -> None:
+        """All that is to come comes behind something."""
+        self.clear()
+        self.cores.clear()
+        self.all = behind
+
+
 class Clocks:
     """The clocks of all agents of a launch, or of all launches of a world, which share them."""
 
     def __init__(self, shared: Clocks | None = None) -> None:
         self.count: defaultdict[int, int] = defaultdict(int)  # instructions started so far
-        self.known: defaultdict[int, Clock] = defaultdict(Clock)  # what an agent comes after
+        self.known = Known()
         if shared is not None:
             self.count, self.known = shared.count, shared.known
 
@@ -38,8 +64,7 @@ class Clocks:
 
     def release(self, agent: int) -> Clock:
         """What a signal behind the work of an agent proves."""
-        known = self.known[agent]
-        clock = Clock(known, known.base)
+        clock = self.known[agent].copy()
         clock[agent] = self.count[agent]
         return clock
 
@@ -62,36 +87,31 @@ class Clocks:
 
     def learn(self, core: int, clock: Clock) -> None:
         """Let all agents of a core go on after what a signal proves."""
-        before, after = Clock(), None
-        for agent in range(core * PIPES, (core + 1) * PIPES):
-            known = self.known[agent]
-            # Pipes that are not used know the same; to copy is quicker than to learn.
-            if after is not None and known == before and known.base is before.base:
-                self.known[agent] = Clock(after, after.base)
-            else:
-                before = Clock(known, known.base)
-                known.join(clock)
-                after = known
+        for known in self.of_core(core):
+            known.join(clock)
+
+    def of_core(self, core: int) -> list[Clock]:
+        """What all agents of a core come after: each that has done something, and the others."""
+        known = self.known
+        agents = range(core * PIPES, (core + 1) * PIPES)
+        return [*(known[agent] for agent in agents if agent in known), known.of_core(core)]
 
     def barrier(self, agent: int) -> None:
         """Complete the earlier work of an agent before its later work."""
         self.known[agent][agent] = self.count[agent]
 
-    def barrier_all(self, core: int) -> Clock:
-        """Complete all work of a core before all its later work; return what is known then."""
-        agents = range(core * PIPES, (core + 1) * PIPES)
-        everything = last = Clock()
-        for agent in agents:
-            known = self.known[agent]
-            if known != last or known.base is not last.base:
-                everything.join(known)
-                last = known
-        for agent in agents:
-            if agent in self.count:
-                everything[agent] = self.count[agent]
-        for agent in agents:
-            self.known[agent] = Clock(everything, everything.base)
-        return everything
+    def barrier_all(self, core: int) -> None:
+        """Complete all work of a core before all its later work."""
+        first, *others = all_known = self.of_core(core)
+        count = self.count
+        for known in others:
+            first.join(known)
+        for agent in range(core * PIPES, (core + 1) * PIPES):
+            if agent in count:
+                first[agent] = count[agent]
+        for known in all_known[1:]:
+            known.update(first)
+            known.base = first.base
 
     @property
     def is_by_pipe(self) -> bool:
@@ -127,5 +147,5 @@ class CoreClocks(Clocks):
     def barrier(self, agent: int) -> None:
         """All that is done is complete."""
 
-    def barrier_all(self, core: int) -> Clock:
-        return self.release(core * PIPES)
+    def barrier_all(self, core: int) -> None:
+        """All that is done is complete."""

@@ -38,8 +38,7 @@ class Core:
         self.flags: dict[tuple[Any, ...], Semaphore] = {}  # (source pipe, waiting pipe, id)
         self.buffers: dict[tuple[int, Pipe], Semaphore] = {}  # (buffer id, pipe): last acquisition
         self.pipes: list[Any] = []  # the FIFOs this core opened
-        # Calls whose tiles lie apart from the local slots, with how many ends had such slots then.
-        self.clear: dict[Any, int] = {}
+        self.clear: set[Any] = set()  # calls whose tiles lie apart from the local slots of these
         self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
         self.cluster: Cluster | None = None
         self.number = 0  # among all cores of a launch, and of the other ranks of a world

@@ -109,3 +109,31 @@ class Event:
             for writes in (False, True)
             if (access.writes if writes else access.reads)
         )
+
+
+class Executed(Event):
+    """The event of an instruction that a journal has listed: all but its place is said there."""
+
+    __slots__ = ()
+
+    def __init__(self, noted: Noted, agent: int, places: Sequence[int] = ()) -> None:
+        self.noted = noted
+        self.agent = agent
+        self.places = places
+        self.bound = noted.bound
+
+    @property
+    def call(self) -> Ready:  # type: ignore[override]
+        return self.noted.call
+
+    @property
+    def insn(self) -> Insn:  # type: ignore[override]
+        return self.noted.call.insn
+
+    @property
+    def pipe(self) -> Pipe:  # type: ignore[override]
+        return self.noted.call.pipe
+
+    @property
+    def site(self) -> Site | Location:  # type: ignore[override]
+        return self.noted.site

@@ -67,6 +67,7 @@ class PipeObject:
         self.held: dict[tuple[Insn, Role], list[Any]] = {}  # slots that were handed out, likewise
         self.acts: dict[tuple[Any, ...], list[Effect]] = {}  # of an instruction, at one of the ends
         self.local: set[Role] = set()  # the ends whose local slots are in use
+        self._opener: Core = machine.core
         machine.core.pipes.append(self)
         machine.sync.opened(self)
 
@@ -241,6 +242,12 @@ class PipeObject:
             return 0, 0
         start = self.v2c_consumer_buf if role == "cube" else self.c2v_consumer_buf
         return start, start + self.spec.local_bytes(self.target)
+
+    def use_locally(self, role: Role) -> None:
+        """The local slots of an end come into use: who lies apart from them is asked anew."""
+        if role not in self.local:
+            self.local.add(role)
+            self._opener.clear.clear()
 
     def close(self, core: Core) -> None:
         """The end of the pipe on one core: the producer takes back the free space announced."""
@@ -521,7 +528,7 @@ class End:
         core = cluster_of(machine.core).cores[self.role]
         tile.bind(core.memory(tile.spec.loc), base + offset)
         tile.in_ring = True
-        pipe.local.add(self.role)
+        pipe.use_locally(self.role)
 
     # ---- bookkeeping for the checker ------------------------------------------------------------
 

@@ -42,11 +42,21 @@ class Clock(dict[int, int]):
     entries are what came on top of it, and count where they are greater.
     """
 
-    __slots__ = ("base",)
+    base: Epoch = NOTHING  # made as dicts are: no clock but those of meetings has another one
 
-    def __init__(self, known: Mapping[int, int] | None = None, base: Epoch = NOTHING) -> None:
-        super().__init__(known or {})
-        self.base = base
+    @staticmethod
+    def above(base: Epoch, known: Mapping[int, int]) -> Clock:
+        """What a meeting has told, and more."""
+        clock = Clock(known)
+        if base is not NOTHING:
+            clock.base = base
+        return clock
+
+    def copy(self) -> Clock:
+        clock = Clock(self)
+        if self.base is not NOTHING:
+            clock.base = self.base
+        return clock
 
     def knows(self, agent: int) -> int:
         """How many instructions of an agent are complete."""
@@ -78,7 +88,7 @@ class Clock(dict[int, int]):
             everything[agent] = max(time, everything.get(agent, 0))
         if self.base.before is not None:
             self.base.before = None  # of rounds long past nobody asks
-        return Clock(base=Epoch(everything, self.base))
+        return Clock.above(Epoch(everything, self.base), {})
 
 
 class Token:

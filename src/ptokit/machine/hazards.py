@@ -34,7 +34,7 @@ class Noted:
 
     call: Any
     site: Site | Location
-    agent: int
+    pipe: int  # of whichever core has its turn
     bound: tuple[Any, ...]  # accesses to global memory, and to scratch beside the operands
     moves: bool  # these lie where the journal says
     compared: dict[str, bool]  # of operands: whether another core had written the same bytes
@@ -205,9 +205,9 @@ class HazardLog:
 
     # ---- what a window of a journal touches -----------------------------------------------------
 
-    def regions_of(self, noted: Noted) -> list[Region]:
-        """The bytes and registers that an instruction touches wherever its views lie."""
-        facts, number = noted.facts, noted.agent // PIPES
+    def regions_of(self, noted: Noted, number: int) -> list[Region]:
+        """The bytes and registers that an instruction of a core touches wherever its views lie."""
+        facts = noted.facts
         found = [use.region for use in self._tile_uses(noted.call, facts)]
         if not noted.moves:
             for access in noted.bound:
@@ -222,9 +222,8 @@ class HazardLog:
             found = self._known[_ALL_GM] = RegionIndex("GM")
         return found
 
-    def in_the_way(self, use: Use, noted: Noted) -> list[Region]:
+    def in_the_way(self, use: Use, noted: Noted, agent: int) -> list[Region]:
         """Regions with which an access of an instruction could be in conflict from now on."""
-        agent = noted.agent
         ordered = -1 if noted.call.pipe in self._barriers else agent
         return [peer for peer, _, _ in self._suspects(use, self.clocks.of(agent), ordered)]
 

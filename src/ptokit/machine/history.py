@@ -54,23 +54,24 @@ class History:
     def done_by(self, rank: int) -> Clock:
         """All that a rank has done so far, and all it has learnt of others, as complete."""
         first, last = rank * CORES * PIPES, (rank + 1) * CORES * PIPES
-        agents = [a for a in (*self.clocks.known, *self.clocks.count) if first <= a < last]
-        return self._complete(agents)
+        known = self.clocks.known
+        agents = [a for a in (*known, *self.clocks.count) if first <= a < last]
+        cores = (c for core, c in known.cores.items() if first <= core * PIPES < last)
+        return self._complete(agents, cores)
 
     def launch_ended(self, rank: int) -> None:
         """What a rank does outside launches comes behind a launch that has ended."""
-        first = self.first_core(rank) * PIPES
-        self.clocks.acquire(range(first, first + PIPES), self.done_by(rank))
+        self.clocks.learn(self.first_core(rank), self.done_by(rank))
 
     def settle(self) -> None:
         """Nobody runs any more: whatever comes next comes behind it all."""
         known = self.clocks.known
-        epoch = self._complete([*known, *self.clocks.count]).base
-        known.clear()
-        known.default_factory = lambda: Clock(base=epoch)
+        known.begin_again(self._complete([*known, *self.clocks.count], known.cores.values()))
 
-    def _complete(self, agents: Iterable[int]) -> Clock:
-        found, clocks = Clock(), self.clocks
+    def _complete(self, agents: Iterable[int], cores: Iterable[Clock]) -> Clock:
+        found, clocks = self.clocks.known.all.copy(), self.clocks
+        for each in cores:
+            found.join(each)
         for agent in set(agents):
             found.join(clocks.known[agent])
         for agent in agents:

@@ -34,6 +34,7 @@ from ptokit.machine.notes import (
     MEET,
     SHIFT,
     TAKE,
+    TURN,
     Complete,
     Done,
     Gather,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 Place = Site | Location
 _Address = tuple[int, int]  # of a memory, in it
+_Compared = tuple[tuple[str, bool], ...]  # operands, and whether their bytes were there before
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
 
 
@@ -82,6 +84,8 @@ class Journal:
         self._replay = Replay(self.log, skips=skips)
         self._is_reading = False
         self.reading: Token | None = None  # what holds once the number that was read last has come
+        self._held: dict[int, Any] = {}  # memories: as long as these are kept no other lies there
+        self._turn = -1  # whose turn it was to execute the last instruction
         self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
         # Who wrote last at an address, how much; what another core had written there.
         self._writers: dict[_Address, tuple[int, Any]] = {}
@@ -198,46 +202,53 @@ class Journal:
 
     def see(self, call: Any, site: Place, bound: Sequence[Any]) -> None:
         """An instruction was executed by the core in force."""
-        if not bound and not self._by_pipe:
+        by_pipe = self._by_pipe
+        if not bound and not by_pipe:
             return
         facts: CallFacts = call.facts or facts_of(call)
-        number, by_pipe = self.machine.core.number, self._by_pipe
-        gives_value, is_composite = facts.gives_value and by_pipe, facts.is_composite and by_pipe
-        place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
-        touched: Any = ()
-        compared: Any = ()
-        changed: Any = ()
-        if is_composite:
-            self._begin(call, site)
-            changed = self._changed(call.insn.sets)
-        if gives_value:
-            self._begin_to_read(number * PIPES, site)
+        is_plain = facts.is_plain or not by_pipe
+        changed = () if is_plain else self._begin(call, facts, site)
         if bound and (self.scalar.busy or call.pipe is Pipe.S):
             self._through_cache(call, site, bound)
-        moves = False
+        place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
+        moves, compared, key = False, (), (call, place, changed)
+        if bound or facts.across:
+            moves, compared, touched = self._reach(facts, bound)
+            key = call, place, changed, compared, touched
+        code = self._instructions.get(key)
+        if code is None:
+            pipe = 0 if not by_pipe else Pipe.ALL if facts.gives_value else facts.pipe
+            seen = tuple(bound), moves, dict(compared), changed
+            code = self._notes.add(Noted(call, site, pipe, *seen, facts))
+            self._instructions[key] = code
+        entries, number = self._entries, self.machine.core.number
+        if number != self._turn:
+            self._turn = number
+            entries.append(number << SHIFT | TURN)
+        entries.append(code)
+        if not is_plain:
+            self._end(call, facts, site)
+        if len(entries) > _MOST_ENTRIES:
+            self.settle()
+
+    def _reach(
+        self, facts: CallFacts, bound: Sequence[Any]
+    ) -> tuple[bool, _Compared, tuple[Any, ...]]:
+        """Note the addresses of what is touched beside tiles; where not all are views of the call,
+        the key of its operation has them."""
+        moves, touched = False, ()
         if bound:
             if len(bound) == facts.reaches and bound[0].pattern is facts.pattern:
                 moves = True
                 for access in bound:
-                    self._addresses.append(access.memory.base + access.offset)
+                    memory = access.memory
+                    self._held[memory.uid] = memory
+                    self._addresses.append(memory.base + access.offset)
             else:
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
-        if facts.writes and (bound or facts.across) and self.machine.peek is not None:
-            compared = self._compare(facts, (*bound, *facts.across))
-        key = call, number, place, touched, compared, changed
-        code = self._instructions.get(key)
-        if code is None:
-            pipe = Pipe.ALL if gives_value else facts.pipe if by_pipe else 0
-            seen = tuple(bound), moves, dict(compared), changed
-            noted = Noted(call, site, number * PIPES + pipe, *seen, facts)
-            code = self._instructions[key] = self._notes.add(noted)
-        self._entries.append(code)
-        if gives_value:
-            self._read(number * PIPES, site)
-        if is_composite:
-            self._end(call, site)
-        if len(self._entries) > _MOST_ENTRIES:
-            self.settle()
+        if facts.writes and self.machine.peek is not None:
+            return moves, self._compare(facts, bound), touched
+        return moves, (), touched
 
     # The scalar unit reads a number from memory, and goes on. That is done by an agent of its own:
     # its stores are not over when it has a number.
@@ -280,42 +291,50 @@ class Journal:
         if not facts.writes:
             return
         core, writers = self.machine.core.number, self._writers
-        for access in bound:
-            if access.writes and (access in facts.across or isinstance(access.memory, GmBuffer)):
-                address = _address(access)
-                last = writers.get(address)
-                if last is not None and last[0] != core and last[1] == access.signature:
-                    self._before[address] = raw_bytes(np.array(access.read()))
+        for access in _shared(facts, bound):
+            address = _address(access)
+            last = writers.get(address)
+            if last is not None and last[0] != core and last[1] == access.pattern.extents:
+                self._before[address] = raw_bytes(np.array(access.read()))
 
-    def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
+    def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> _Compared:
         """Whether what was written is what another core had written there, by operand."""
-        found: tuple[tuple[str, bool], ...] = ()
-        for access in bound:
-            if access.writes and (access in facts.across or isinstance(access.memory, GmBuffer)):
-                address = _address(access)
-                before = self._before.pop(address, None)
-                if before is not None:
-                    is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
-                    found += ((access.operand, is_same),)
-                if not facts.atomic:
-                    self._writers[address] = self.machine.core.number, access.signature
+        found: _Compared = ()
+        for access in _shared(facts, (*bound, *facts.across)):
+            address = _address(access)
+            before = self._before.pop(address, None) if self._before else None
+            if before is not None:
+                is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
+                found += ((access.operand, is_same),)
+            if not facts.atomic:
+                self._writers[address] = self.machine.core.number, access.pattern.extents
         return found
 
     # ---- steps of composite instructions --------------------------------------------------------
 
-    def _begin(self, call: Any, site: Place) -> None:
-        """Before the first access of an instruction."""
+    def _begin(self, call: Any, facts: CallFacts, site: Place) -> tuple[str, ...]:
+        """Before the first access of an instruction: the registers that it changes."""
+        changed: tuple[str, ...] = ()
+        if facts.is_composite:
+            changed = self._changed(call.insn.sets)
+            if call.steps is not None:
+                self._begin_steps(call, site)
+        if facts.gives_value:
+            self._begin_to_read(self.machine.core.number * PIPES, site)
+        return changed
+
+    def _begin_steps(self, call: Any, site: Place) -> None:
         steps, flags = call.steps, self.machine.core.flags
-        if steps is None:
-            return
         for order in (*steps.start, *steps.between, *steps.end):
             own = flags.get(order) if isinstance(order, Flag) else None
             if own is not None and own.tokens:
                 self.findings.inner_flag(call.insn, site, order, own)
         self._complete(steps.start, call, site, 0)
 
-    def _end(self, call: Any, site: Place) -> None:
+    def _end(self, call: Any, facts: CallFacts, site: Place) -> None:
         """Behind the last access of an instruction."""
+        if facts.gives_value:
+            self._read(self.machine.core.number * PIPES, site)
         if call.steps is not None:
             self._complete(call.steps.between, call, site, 1)
             self._complete(call.steps.end, call, site, 0)
@@ -336,6 +355,16 @@ class Journal:
                     self.machine.sync.learn(token)
                 else:
                     self.take(first + order.dst, token)
+
+
+def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[Any]:
+    """What is written where other cores may write as well."""
+    across = facts.across
+    return [
+        access
+        for access in bound
+        if access.pattern.writes and (isinstance(access.memory, GmBuffer) or access in across)
+    ]
 
 
 def _address(access: Any) -> _Address:

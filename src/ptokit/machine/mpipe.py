@@ -185,7 +185,7 @@ class MEnd(End):
             return
         self.machine.place(tile)
         tile.in_ring = True
-        self.pipe.local.add(self.role)
+        self.pipe.use_locally(self.role)
 
     def move(self, effect: Move) -> None:
         spec, tile = self.pipe.spec, self.given["tile"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from ptokit.machine.flags import Clock
 
-# What the last bits of an entry say; the others are an agent, or the core whose pipes MEET. Tokens
-# are numbered as they are given; the entry behind TAKE and LEARN says how many tokens ago theirs
-# was. Negative entries stand for listed operations.
-GIVE, TAKE, LEARN, BARRIER, MEET = range(5)
+# What the last bits of an entry say; the others are an agent, or the core whose pipes MEET, or
+# whose TURN it is to execute instructions. Tokens are numbered as they are given; the entry behind
+# TAKE and LEARN says how many tokens ago theirs was. Negative entries stand for listed operations.
+GIVE, TAKE, LEARN, BARRIER, MEET, TURN = range(6)
 SHIFT, KINDS = 3, 7  # bits, and all that they can say
 
 

@@ -307,7 +307,7 @@ class Queues:
         journal = self.journal
         if journal is None:
             return
-        behind = {q.pipe: q for q in self.of_core(core) if q.entries}
+        behind = {q.pipe: q for q in self.of_core(core) if q.entries} if self.held else None
         if not behind:
             journal.learn(core, token)
             return

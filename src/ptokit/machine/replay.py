@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.machine.clocks import PIPES
-from ptokit.machine.events import Event
+from ptokit.machine.events import Executed
 from ptokit.machine.flags import Clock
 from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import (
@@ -19,6 +19,7 @@ from ptokit.machine.notes import (
     MEET,
     SHIFT,
     TAKE,
+    TURN,
     Complete,
     Done,
     Gather,
@@ -46,6 +47,7 @@ class Replay:
         self.skips = skips
         self.notes = Notes()
         self._address = 0  # how many were read
+        self._first = 0  # agent of the core whose turn it is
         self._given = 0  # tokens so far
         self._proven: dict[int, Clock] = {}  # by tokens
         self._taken: list[int] = []  # tokens
@@ -75,6 +77,7 @@ class Replay:
         clocks, see, skips, last = self.clocks, self.log.see, self.skips, self._last
         entries, operations = self.notes.entries, self.notes.operations
         proven, taken, kept = self._proven, self._taken, self.notes.kept
+        addresses = self.notes.addresses
         at, previous = start, 0
         while at < stop:
             code = entries[at]
@@ -97,7 +100,12 @@ class Replay:
                         ):
                             at = passed
                             continue
-                    see(self._event(operation))
+                    places = ()
+                    if operation.moves:
+                        first = self._address
+                        self._address = first + len(operation.bound)
+                        places = addresses[first : self._address]
+                    see(Executed(operation, self._first + operation.pipe, places))
                 elif operation.__class__ is Recycle:
                     self.log.recycle(operation.memories)
                 else:
@@ -109,6 +117,9 @@ class Replay:
                 continue
             if kind == MEET:
                 clocks.barrier_all(code >> SHIFT)
+                continue
+            if kind == TURN:
+                self._first = (code >> SHIFT) * PIPES
                 continue
             if kind == GIVE:
                 given = self._given
@@ -143,8 +154,10 @@ class Replay:
             end += length
         if end - start - 2 * length < _LEAST_SAVED:
             return start
-        self._quiet = end  # unless it is found to be steady
-        window, many = Window(self.notes, start, start + length), (end - start) // length
+        window = Window(self.notes, start, start + length, self._first // PIPES)
+        if not window.is_closed:
+            return start
+        self._quiet, many = end, (end - start) // length  # unless it is found to be steady
         if not window.is_plain or many < window.depth + _MOST_TRIES:
             return start
         sweeps = Sweeps(log, window, self.notes, self._address, many)
@@ -190,16 +203,6 @@ class Replay:
                 return None
             found[number] = shift.of(clock, later + 1)
         return found
-
-    def _event(self, noted: Noted) -> Event:
-        """The event of an instruction, where its operands lay this time."""
-        call = noted.call
-        event = Event(call.insn, call.pipe, noted.site)
-        event.call, event.agent, event.noted, event.bound = call, noted.agent, noted, noted.bound
-        if noted.moves:
-            at, self._address = self._address, self._address + len(noted.bound)
-            event.places = self.notes.addresses[at : self._address]
-        return event
 
     def _apply(self, operation: Any, at: int) -> int:
         """An operation that orders; returns where the next entry stands."""

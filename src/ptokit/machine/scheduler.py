@@ -25,7 +25,7 @@ from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_end, at_pipe
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
-from ptokit.machine.clocks import PIPES, Clocks, CoreClocks
+from ptokit.machine.clocks import Clocks, CoreClocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
@@ -155,13 +155,9 @@ class LaunchMachine(Machine):
         scheduler, core, insn, pipe = self.scheduler, self.core, call.insn, call.pipe
         core.calls += 1
         if scheduler.careful:
-            if core.pipes or pipe not in self.target.pipes[core.kind]:
-                # Calls that were looked at since a FIFO came into use are not looked at again.
-                in_use = sum([len(fifo.local) for fifo in core.pipes])
-                if core.clear.get(call) != in_use and at_pipe(
-                    scheduler.findings, core, call, operands, site
-                ):
-                    core.clear[call] = in_use
+            is_unknown = bool(core.pipes) and call not in core.clear
+            if is_unknown or pipe not in self.target.pipes[core.kind]:
+                at_pipe(scheduler.findings, core, call, operands, site)
         elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
             found = unwanted(insn, site)
             scheduler.findings.add(
@@ -529,8 +525,7 @@ class Scheduler:
                     face.rank = None if self._history is None else self._rank
             self._numbers += 1
             if self.journal is not None and self._before is not None:
-                first = core.number * PIPES
-                self.journal.log.clocks.acquire(range(first, first + PIPES), self._before)
+                self.journal.log.clocks.learn(core.number, self._before)
             self.findings.cores[core.number] = core.twin()
             running = coroutine(partial(self._run_core, core, program), self._fail)
             stream = Stream(core, running)

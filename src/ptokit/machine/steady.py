@@ -20,13 +20,24 @@ So the rest of the windows need not be read: `Shift.apply` puts the state where 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from typing import Any
 
 from ptokit.machine.clocks import PIPES, Clocks
+from ptokit.machine.events import Executed
 from ptokit.machine.flags import Clock
 from ptokit.machine.hazards import HazardLog, Noted
-from ptokit.machine.notes import GIVE, KINDS, LEARN, MEET, SHIFT, TAKE, Complete, Notes, Prove
+from ptokit.machine.notes import (
+    GIVE,
+    KINDS,
+    LEARN,
+    MEET,
+    SHIFT,
+    TAKE,
+    TURN,
+    Complete,
+    Notes,
+    Prove,
+)
 from ptokit.machine.regions import Region
 
 _FAR = 1 << 62
@@ -35,18 +46,21 @@ _FAR = 1 << 62
 class Window:
     """What a stretch of a journal does each time."""
 
-    def __init__(self, notes: Notes, start: int, stop: int) -> None:
-        self.instructions: list[Noted] = []
+    def __init__(self, notes: Notes, start: int, stop: int, core: int) -> None:
+        self.instructions: list[tuple[Noted, int]] = []  # each with its agent
         self.taken: list[int] = []  # tokens, counted from the first that the window gives
         self.given = 0  # tokens
         self.is_plain = True  # nothing happens whose outcome is not looked at
         cores: set[int] = set()
-        entries, at = notes.entries, start
+        entries, at, turn = notes.entries, start, core
         while at < stop:
             code = entries[at]
             at += 1
             if code >= 0:
                 kind = code & KINDS
+                if kind == TURN:
+                    turn = code >> SHIFT
+                    continue
                 cores.add(code >> SHIFT if kind == MEET else (code >> SHIFT) // PIPES)
                 self.given += kind == GIVE
                 if kind in (TAKE, LEARN):
@@ -55,16 +69,18 @@ class Window:
                 continue
             operation = notes.operations[~code]
             if isinstance(operation, Noted):
-                self.instructions.append(operation)
-                cores.add(operation.agent // PIPES)
+                self.instructions.append((operation, turn * PIPES + operation.pipe))
+                cores.add(turn)
             elif isinstance(operation, Prove | Complete):
                 cores.add(operation.agent // PIPES)
                 self.given += isinstance(operation, Prove)
             else:
                 self.is_plain = False
                 break
-        self.addresses = sum(len(each.bound) for each in self.instructions if each.moves)
-        self.agents = [core * PIPES + pipe for core in sorted(cores) for pipe in range(PIPES)]
+        self.is_closed = turn == core  # the next one begins as this one does
+        self.addresses = sum(len(each.bound) for each, _ in self.instructions if each.moves)
+        self.cores = sorted(cores)
+        self.agents = [core * PIPES + pipe for core in self.cores for pipe in range(PIPES)]
         # Every token is taken, at most that many windows behind the one that gives it.
         many = self.given
         self.depth = max((-(back // many) for back in self.taken if many), default=0)
@@ -91,9 +107,9 @@ class State:
         regions: Iterable[Region],
     ) -> None:
         self.count = {agent: clocks.count.get(agent, 0) for agent in window.agents}
-        known = [clocks.known[agent] for agent in window.agents if agent in clocks.known]
         self.is_known = None not in told
-        self.clocks = [Clock(each, each.base) for each in (*known, *told) if each is not None]
+        known = _known(clocks, window)
+        self.clocks = [each.copy() for each in (*known, *told) if each is not None]
         self.records: list[tuple[tuple[Region, str, int], Any]] = []  # each with its place
         for region in regions:
             self.records.append(((region, "write", 0), region.write))
@@ -150,7 +166,9 @@ class Shift:
             return False
         if one is two:
             return one is None or self._time(one.agent, one.time, one.time)
-        if one is None or two is None or one.noted is not two.noted:
+        if one is None or two is None:
+            return False
+        if one.noted is not two.noted or one.agent != two.agent:
             return False
         self._moved.append((place, two))
         return two.time - one.time == self.by[two.agent] and self._time(
@@ -164,13 +182,11 @@ class Shift:
         goes on.
         """
         by, latest = self.by, self._latest
-        return Clock(
-            {
-                agent: time + times * by[agent] if agent in by and time > latest[agent] else time
-                for agent, time in clock.items()
-            },
-            clock.base,
-        )
+        known = {
+            agent: time + times * by[agent] if agent in by and time > latest[agent] else time
+            for agent, time in clock.items()
+        }
+        return Clock.above(clock.base, known)
 
     def apply(
         self, log: HazardLog, window: Window, states: tuple[State, State], times: int
@@ -182,19 +198,25 @@ class Shift:
         for agent, step in self.by.items():
             if step:
                 clocks.count[agent] += times * step
-        ahead = [agent for agent in self.by if agent in clocks.known]
-        for agent, one, two in zip(ahead, before.clocks, after.clocks, strict=False):
-            known = clocks.known[agent]
+        ahead = _known(clocks, window)
+        for known, one, two in zip(ahead, before.clocks, after.clocks, strict=False):
             for other, time in two.items():
                 known[other] = time + times * (time - one[other])
         later: dict[int, Any] = {}
         for place, event in self._moved:
             if id(event) not in later:
                 # The event itself stays what it is to the global memory that it touched.
-                later[id(event)] = twin = copy(event)
-                twin.time += times * self.by[event.agent]
-                twin.moment += events
+                twin = Executed(event.noted, event.agent, event.places)
+                twin.bound, twin.uses = event.bound, event.uses
+                twin.time = event.time + times * self.by[event.agent]
+                twin.moment = event.moment + events
+                later[id(event)] = twin
             _put(place, later[id(event)])
+
+
+def _known(clocks: Clocks, window: Window) -> list[Clock]:
+    """What the agents of a window come after."""
+    return [known for core in window.cores for known in clocks.of_core(core)]
 
 
 def _put(place: tuple[Region, str, int], event: Any) -> None:
@@ -208,7 +230,7 @@ def _put(place: tuple[Region, str, int], event: Any) -> None:
 def regions_of(log: HazardLog, window: Window) -> list[Region]:
     """The bytes on chip, and the registers, that a window touches, and all that share some."""
     found: dict[Region, None] = {}
-    for noted in window.instructions:
-        for region in log.regions_of(noted):
+    for noted, agent in window.instructions:
+        for region in log.regions_of(noted, agent // PIPES):
             found.update(dict.fromkeys(region.peers))
     return list(found)

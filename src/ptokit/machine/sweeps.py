@@ -24,7 +24,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.machine.access import Access
-from ptokit.machine.events import Event
+from ptokit.machine.events import Event, Executed
 from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import Notes
 from ptokit.machine.regions import Region, Rows, Use
@@ -38,6 +38,7 @@ class Sweep:
     """One operand of an instruction, in all trips."""
 
     noted: Noted
+    agent: int
     access: Access
     rows: Rows  # behind each address
     table: Array  # of addresses, for all trips
@@ -162,8 +163,7 @@ class Sweep:
     def event(self, region: Region, trip: int) -> Event:
         """What was executed in a trip, as far as this operand is concerned."""
         noted = self.noted
-        event = Event(noted.call.insn, noted.call.pipe, noted.site)
-        event.call, event.noted, event.agent = noted.call, noted, noted.agent
+        event = Executed(noted, self.agent)
         event.time, event.moment = (
             start + trip * step + nth
             for start, step, nth in zip(self.first, self.step, (self.turn, self.place), strict=True)
@@ -185,26 +185,24 @@ class Sweeps:
         table = np.array(listed, np.int64).reshape(many, width)
         turns: dict[int, int] = {}
         self._size = len(window.instructions)
-        for place, noted in enumerate(window.instructions, 1):
-            turns[noted.agent] = turns.get(noted.agent, 0) + 1
+        for place, (noted, agent) in enumerate(window.instructions, 1):
+            turns[agent] = turns.get(agent, 0) + 1
             for access in noted.bound:
                 if not noted.moves:
                     self._stays(access)
                     self._is_regular &= getattr(access, "whole", None) is None
                     continue
-                self._column(noted, access, table[:, column], (turns[noted.agent], place))
-                column += 1
-
-    def _column(self, noted: Noted, access: Any, addresses: Array, turn: tuple[int, int]) -> None:
-        if (addresses == addresses[0]).all():
-            offset = int(addresses[0]) - access.memory.base
-            self._stays(Access(access.pattern, access.memory, offset))
-            return
-        rows = access.pattern.extents
-        if isinstance(rows, Rows):
-            self._moving.append(Sweep(noted, access, rows, addresses, *turn))
-        else:
-            self._is_regular &= not rows
+                addresses, column = table[:, column], column + 1
+                if (addresses == addresses[0]).all():
+                    offset = int(addresses[0]) - access.memory.base
+                    self._stays(Access(access.pattern, access.memory, offset))
+                    continue
+                rows = access.pattern.extents
+                if isinstance(rows, Rows):
+                    at = turns[agent], place
+                    self._moving.append(Sweep(noted, agent, access, rows, addresses, *at))
+                else:
+                    self._is_regular &= not rows
 
     def _stays(self, access: Any) -> None:
         region = self._log.region(access)
@@ -225,7 +223,7 @@ class Sweeps:
         for sweep in self._moving:
             sweep.before = tuple(sweep.table[max(0, read - _READ) : read].tolist())
             sweep.addresses = sweep.table[read:]
-            hull, agent = sweep.hull(), sweep.noted.agent
+            hull, agent = sweep.hull(), sweep.agent
             if hull is None or (sweep.access.writes and not sweep.atomic and not sweep.is_apart()):
                 return False
             if not self._is_clear(sweep, hull):
@@ -266,7 +264,7 @@ class Sweeps:
 
     def _is_clear(self, sweep: Sweep, hull: Region) -> bool:
         """Whether nothing that was touched before, or in every window, is in conflict."""
-        log, noted, writes = self._log, sweep.noted, sweep.access.writes
+        log, writes = self._log, sweep.access.writes
         if any(hull.overlaps(r) for r, written in self._steady if written or writes):
             return False
         # What the trip that was read last left in a region that stays would seem to come each trip.
@@ -277,7 +275,8 @@ class Sweeps:
             return False
         sweep.near = near = log.global_index().near(hull)
         hull.peers = near
-        found = log.in_the_way(Use("", writes, hull, None, sweep.atomic), noted)
+        use = Use("", writes, hull, None, sweep.atomic)
+        found = log.in_the_way(use, sweep.noted, sweep.agent)
         hull.peers = [hull]
         return not any(map(sweep.may_touch, found))
 
