@@ -104,7 +104,7 @@ class FastExecutor:
         if call.fetches:
             args, bound = _fetch(call, operands, site)
             if machine.peek is not None and (bound or call.across):
-                machine.peek(call, (*bound, *call.across))
+                machine.peek(call, bound)
         # Before it runs: the result may lie where the indices do.
         chosen = _chosen(call, args, bound) if call.narrows and machine.is_watched else None
         if call.services:

@@ -68,6 +68,7 @@ class PipeObject:
         self.acts: dict[tuple[Any, ...], list[Effect]] = {}  # of an instruction, at one of the ends
         self.local: set[Role] = set()  # the ends whose local slots are in use
         self._opener: Core = machine.core
+        self._local_bytes = spec.local_bytes(self.target)
         machine.core.pipes.append(self)
         machine.sync.opened(self)
 
@@ -241,7 +242,7 @@ class PipeObject:
         if loc not in (TileType.Vec, TileType.Mat) or role not in self.local:
             return 0, 0
         start = self.v2c_consumer_buf if role == "cube" else self.c2v_consumer_buf
-        return start, start + self.spec.local_bytes(self.target)
+        return start, start + self._local_bytes
 
     def use_locally(self, role: Role) -> None:
         """The local slots of an end come into use: who lies apart from them is asked anew."""

@@ -234,6 +234,13 @@ class HazardLog:
             if index is not None:
                 index.forget()
 
+    def close(self) -> None:
+        """Forget all of it; what refers to itself is taken apart, so that nothing is left over."""
+        for index in self._known.values():
+            index.close()
+        for each in (self._known, self._tiles, self._registers):
+            each.clear()
+
     # ---- conflicts ------------------------------------------------------------------------------
 
     def _suspects(self, use: Use, known: Clock, ordered: int) -> list[tuple[Region, Event, bool]]:

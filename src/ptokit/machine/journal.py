@@ -12,7 +12,8 @@ the same leave the same numbers, and the checker need not read them all (machine
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,18 @@ _Compared = tuple[tuple[str, bool], ...]  # operands, and whether their bytes we
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
 
 
+@contextmanager
+def uncollected() -> Generator[None, None, None]:
+    """What the log remembers stays: to look for garbage in it again and again is in vain."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 class Journal:
     """What happened in a run, in order."""
 
@@ -98,19 +111,21 @@ class Journal:
         if self._is_reading or not self._entries:
             return
         self._is_reading = True
-        # What the log remembers stays: to look for garbage in it again and again is in vain.
-        collects = gc.isenabled()
-        gc.disable()
         try:
-            self._replay.read(self._notes)
+            with uncollected():
+                self._replay.read(self._notes)
         finally:
             self._is_reading = False
-            if collects:
-                gc.enable()
         self._notes.clear()
         self._met = -1, 0
         self._codes.clear()
         self._instructions.clear()
+
+    def close(self) -> None:
+        """The run is over, and all is told."""
+        self.log.close()
+        self._held.clear()
+        self._writers.clear()
 
     @property
     def has_compared(self) -> bool:
@@ -300,7 +315,7 @@ class Journal:
     def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> _Compared:
         """Whether what was written is what another core had written there, by operand."""
         found: _Compared = ()
-        for access in _shared(facts, (*bound, *facts.across)):
+        for access in _shared(facts, bound):
             address = _address(access)
             before = self._before.pop(address, None) if self._before else None
             if before is not None:
@@ -359,12 +374,8 @@ class Journal:
 
 def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[Any]:
     """What is written where other cores may write as well."""
-    across = facts.across
-    return [
-        access
-        for access in bound
-        if access.pattern.writes and (isinstance(access.memory, GmBuffer) or access in across)
-    ]
+    found = [a for a in bound if a.pattern.writes and isinstance(a.memory, GmBuffer)]
+    return found + [a for a in facts.across if a.pattern.writes] if facts.across else found
 
 
 def _address(access: Any) -> _Address:

@@ -328,6 +328,15 @@ class RegionIndex:
                     found.append(other)
         return found
 
+    def close(self) -> None:
+        """Let go of all regions, which are their own peers."""
+        for region in self._known.values():
+            region.peers.clear()
+            region.write, region.additions, region.reads = None, {}, {}
+        self._known.clear()
+        self._planes.clear()
+        self._few = []
+
     def forget(self) -> None:
         """Forget who touched what; the regions stay known."""
         for region in self._known.values():

@@ -35,7 +35,7 @@ from ptokit.machine.faults import unwanted
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Clock, Semaphore
 from ptokit.machine.issue import IssueSync, Listener
-from ptokit.machine.journal import Journal, PromptJournal
+from ptokit.machine.journal import Journal, PromptJournal, uncollected
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
@@ -314,11 +314,14 @@ class Scheduler:
             if self._history is not None:
                 self._history.launch_ended(self._rank)
         events = None if self.recording is None else self.recording.finish()
-        found = (*self.machine.warnings, *self.findings.diagnostics)
-        looked = self.machine.has_looked or (self.journal and self.journal.has_compared)
-        # Where nobody looked for races although that was asked for, there are none to be found.
-        is_certain = not looked and (self._is_asked or self.journal is not None)
-        verdict = self.findings.diagnostics if is_certain else None
+        with uncollected():
+            found = (*self.machine.warnings, *self.findings.diagnostics)
+            looked = self.machine.has_looked or (self.journal and self.journal.has_compared)
+            # Where nobody looked for races although that was asked for, there are none to be found.
+            is_certain = not looked and (self._is_asked or self.journal is not None)
+            verdict = self.findings.diagnostics if is_certain else None
+            if self.journal is not None and self._history is None:
+                self.journal.close()
         return Outcome(self.machine, found, events, verdict, self._chosen)
 
     def _watch(self, clocks: Clocks) -> None:
