@@ -226,11 +226,11 @@ def test_a_scope_is_written_as_one_of_cpp() -> None:
     start = lines.index("__VEC_SCOPE__ {")
     wanted = [
         "__ubuf__ float *a = (__ubuf__ float *)0x0;",
-        "copy_gm_to_ubuf_align_v2(a, x, 0, 1, v, 0, 0, false, 0, v, v);",
-        "mask = pset_b32(PAT_ALL);",
-        "vabs(v_3, v_2, mask, MODE_ZEROING);",
-        "vmuls(v_4, v_3, 2.0f, mask, MODE_ZEROING);",
-        "vsts(v_4, b, v_1, NORM_B32, mask);",
+        "copy_gm_to_ubuf_align_v2(a, x, 0, 1, n_1, 0, 0, false, 0, n_1, n_1);",
+        "MaskReg mask = pset_b32(PAT_ALL);",
+        "vabs(v_1, v, mask, MODE_ZEROING);",
+        "vmuls(v_2, v_1, 2.0f, mask, MODE_ZEROING);",
+        "vsts(v_2, b, n_2, NORM_B32, mask);",
     ]
     assert all(each in lines[start:] for each in wanted[2:]), text
     assert all(each in lines[:start] for each in wanted[:2]), text

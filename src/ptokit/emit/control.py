@@ -7,12 +7,13 @@ import re
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.expressions import AND, FALSE, TRUE, Expr, negated, value_type
 from ptokit.emit.lines import Line
+from ptokit.emit.scopes import register_type
 from ptokit.emit.uses import is_named
 from ptokit.emit.writer import Writer
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import arith
-from ptokit.ir.types import BufferType, TileBufType
+from ptokit.ir.types import BufferType, RegisterType, TileBufType, Type
 
 
 class ControlFlow(Writer):
@@ -39,7 +40,9 @@ class ControlFlow(Writer):
             self._carry(op, arg, init)
         lower, upper, step = (self._expr(op.operand(n)) for n in ("lower", "upper", "step"))  # type: ignore[arg-type]
         with self._scope():
-            i = self._declare(body.args[0], "" if is_named(body.args[0]) else "i")
+            counter = body.args[0]  # `_` has no name, either
+            has_name = is_named(counter) and counter.name.strip("_")
+            i = self._declare(counter, "" if has_name else "i")
             advance = f"++{i}" if step.number == 1 else f"{i} += {step.text}"
             head = f"for (int64_t {i} = {lower.text}; {i} < {upper.text}; {advance}) {{"
             self._line(head, outside=True)
@@ -199,9 +202,14 @@ class ControlFlow(Writer):
                 kept[name] = kept[value]  # type: ignore[index]
 
     def _carry(self, op: Op, value: Value, init: Value | None) -> None:
-        """Declare a variable for a value that changes: a number, or the address of a tile."""
+        """Declare a variable for a value that changes: a number, a register, a tile's address."""
         name = self._declare(value)
         kind = value.type
+        if written := register_type(kind):
+            self._line(f"{written} {name};")
+            if init is not None:
+                self._assign(name, self._use(init), kind)
+            return
         if written := value_type(kind):
             start = f" = {self._use(init)}" if init is not None else ""
             self._line(f"{written} {name}{start};")
@@ -245,6 +253,7 @@ class ControlFlow(Writer):
     def _yield(self, op: Op, values: list[Value], targets: list[Value]) -> None:
         """Assign all targets at once: one that is still to be read is saved first."""
         pairs: list[tuple[str, str]] = []
+        kinds = {self.names.get(target): target.type for target in targets}
         for target, value in zip(targets, values, strict=True):
             is_tile = isinstance(target.type, TileBufType)
             where = self.slots[target].text if is_tile else self.names[target]
@@ -265,7 +274,11 @@ class ControlFlow(Writer):
             if added != what and re.fullmatch(r"[\w.]+", added):
                 self._line(f"{where} += {added};")
             else:
-                self._line(f"{where} = {what};")
+                self._assign(where, what, kinds.get(where))
+
+    def _assign(self, where: str, what: str, kind: Type | None) -> None:
+        is_register = isinstance(kind, RegisterType)
+        self._line(f"vmov({where}, {what});" if is_register else f"{where} = {what};")
 
 
 def _step(end: Value, counted: tuple[Value, Value]) -> int | None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from string import Formatter
 from typing import Any
 
+from ptokit.emit.expressions import Expr
 from ptokit.emit.writer import Writer
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.micro import scope_arguments
 from ptokit.ir.micro_calls import element_of, record_of
-from ptokit.ir.types import MaskType, PtrType, RegisterType, ScalarType
+from ptokit.ir.types import MaskType, PtrType, RegisterType, ScalarType, Type
 from ptokit.isa.micro import Micro
 
 SPACES = {  # how C++ calls the memory of a pointer
@@ -48,22 +49,28 @@ class Scopes(Writer):
         if record.cpp.startswith("&"):
             kind = self._register(op.result, op)
             source = self._use(op.operands[0])
+            if kind == register_type(op.operands[0].type):  # one type of C++: one mask
+                self.folded[op.result] = Expr(source)
+                return
             self._line(f"{kind} &{self._declare(op.result)} = ({kind} &){source};")
             return
         unsaid = [n for n in (*op.labels, *op.result_labels) if not _says(record, n)]
         if unsaid:
             raise self._refuse(f"{op.name} with {unsaid[0]}", op)
-        for result in op.results:
-            self._line(f"{self._register(result, op)} {self._declare(result)};")
-        values = _Statement(self, op, record)
-        self._line(f"{values.vformat(record.cpp, (), {})};")
+        kinds = {self._declare(result): self._register(result, op) for result in op.results}
+        statement = _Statement(self, op, record).vformat(record.cpp, (), {})
+        given, *rest = statement.partition(" = ")
+        if given in kinds and len(kinds) == 1:  # it is declared where it is given its value
+            self._line(f"{kinds[given]} {given}{''.join(rest)};")
+            return
+        for name, kind in kinds.items():
+            self._line(f"{kind} {name};")
+        self._line(f"{statement};")
 
     def _register(self, value: Value, op: Op) -> str:
         kind = value.type
-        if isinstance(kind, RegisterType) and kind.element.dtype is not None:
-            return f"RegTensor<{kind.element.dtype.cpp}>"
-        if isinstance(kind, MaskType):
-            return "MaskReg"
+        if found := register_type(kind):
+            return found
         if isinstance(kind, ScalarType) and not kind.is_float:
             return f"uint{kind.bits}_t"
         raise self._refuse(f"a value of type {kind}", op)
@@ -76,6 +83,13 @@ class Scopes(Writer):
         written = f"{SPACES[kind.space]} {kind.element.dtype.cpp} *"
         source = self._hex(op.operands[0])
         self._line(f"{written}{self._declare(op.result)} = ({written}){source.text};")
+
+
+def register_type(kind: Type) -> str:
+    """The C++ type of a register or a mask; else nothing."""
+    if isinstance(kind, RegisterType) and kind.element.dtype is not None:
+        return f"RegTensor<{kind.element.dtype.cpp}>"
+    return "MaskReg" if isinstance(kind, MaskType) else ""
 
 
 def _says(record: Micro, name: str) -> bool:
@@ -101,6 +115,9 @@ class _Statement(Formatter):
         registers = [v.type for v in (*op.operands, *op.results)]
         kinds = [element_of(t.element) for t in registers if isinstance(t, RegisterType)]
         self._bits = str(8 * kinds[0].itemsize) if kinds else ""
+        lanes = [op.operand(slot.name) for slot in record.operands if slot.kind == "L"]
+        # What may be a number or a register: of a register every word is said.
+        self._says_all = any(v is not None and isinstance(v.type, RegisterType) for v in lanes)
 
     def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
         if key == "name":
@@ -115,7 +132,7 @@ class _Statement(Formatter):
             return str(value)
         written = self._op.attrs.get(word.name)
         said = written.value if isinstance(written, StringAttr) else word.default or ""
-        if format_spec.startswith("?") and written is None:
+        if format_spec.startswith("?") and written is None and not self._says_all:
             return ""
         return spelled_word(format_spec, said, self._bits)
 

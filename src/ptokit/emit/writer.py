@@ -99,7 +99,9 @@ class Writer:
     def _local(self, op: Op, expression: str) -> None:
         kind = value_type(op.result.type)
         if self.uses.count(op.result):
-            self._line(f"const {kind} {self._declare(op.result)} = {expression};")
+            is_count = kind.endswith("_t") and not is_named(op.result)
+            name = self._declare(op.result, "n" if is_count else "")
+            self._line(f"const {kind} {name} = {expression};")
         else:
             self._line(f"{expression};")
 

@@ -26,7 +26,7 @@ extern "C" __global__ AICORE void cluster(
     TASSIGN(acc, 0x400);
     Weights popped;
     // 102: for _ in range(3):
-    for (int64_t v = 0; v < 3; ++v) {
+    for (int64_t i = 0; i < 3; ++i) {
         // 103: TPUSH[UP](there, acc)
         TPUSH<There, Scores, TileSplitAxis::TILE_UP_DOWN>(there, acc);
         // 104: TPOP[LEFT](back, popped)
@@ -43,7 +43,7 @@ extern "C" __global__ AICORE void cluster(
     HalfColumns columns;
     TASSIGN(columns, 0x0);
     // 109: for _ in range(3):
-    for (int64_t v = 0; v < 3; ++v) {
+    for (int64_t i = 0; i < 3; ++i) {
         // 110: TPOP[UP](there, rows)
         TPOP<There, HalfRows, TileSplitAxis::TILE_UP_DOWN>(there, rows);
         // 111: TFREE[UP](there)

@@ -24,7 +24,7 @@ extern "C" __global__ AICORE void cluster(__gm__ float *ring, __gm__ half *weigh
     TASSIGN(acc, 0x400);
     Weights popped;
     // 102: for _ in range(3):
-    for (int64_t v = 0; v < 3; ++v) {
+    for (int64_t i = 0; i < 3; ++i) {
         // 103: TPUSH[UP](there, acc)
         TPUSH<There, Scores, TileSplitAxis::TILE_UP_DOWN>(there, acc);
         // 104: TPOP[LEFT](back, popped)
@@ -41,7 +41,7 @@ extern "C" __global__ AICORE void cluster(__gm__ float *ring, __gm__ half *weigh
     HalfColumns columns;
     TASSIGN(columns, 0x0);
     // 109: for _ in range(3):
-    for (int64_t v = 0; v < 3; ++v) {
+    for (int64_t i = 0; i < 3; ++i) {
         // 110: TPOP[UP](there, rows)
         TPOP<There, HalfRows, TileSplitAxis::TILE_UP_DOWN>(there, rows);
         // 111: TFREE[UP](there)

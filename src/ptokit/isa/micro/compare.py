@@ -64,7 +64,7 @@ def vbr(s: Expr) -> Expr:
     syntax="%a, %mask {} : T(a), T(mask) -> T(dst)",
     flow=Flow.BYTES,
     freedom=ZEROING,
-    called="{name}({all}, {position:POS_}, MODE_ZEROING)",
+    cpp="{name}({all}{position:?, POS_}, MODE_ZEROING)",  # of a register always, of a number never
 )
 def vdup(a: Any, position: str, U: DType) -> Array:
     """Make all active lanes a number, or one lane of a register."""

@@ -141,7 +141,7 @@ def punpack(a: Array, part: str) -> Array:
     return found
 
 
-@micro("a:B -> dst:B", flow=Flow.ALL)
+@micro("a:B -> dst:B", flow=Flow.ALL, cpp="&{a}")
 def pbitcast(a: Array) -> Array:
     """Look at the same bits as a mask for lanes of another width."""
     return a
