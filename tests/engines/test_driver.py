@@ -87,6 +87,7 @@ def test_rotations_leave_the_same_bytes() -> None:
 # ---- texts ---------------------------------------------------------------------------------------
 
 _TILE = "!pto.tile_buf<vec, 8x64xf32>"
+_WIDE = "!pto.tile_buf<vec, 4x128xf32>"
 _PART = "!pto.partition_tensor_view<8x64xf32>"
 _LOAD = f"pto.tload ins(%px : {_PART}) outs(%t : {_TILE})"
 _ADD = f"pto.tadd ins(%t, %u : {_TILE}, {_TILE}) outs(%t : {_TILE})"
@@ -236,14 +237,28 @@ FLOW = {
       {_STORE}
       pto.set_flag[<PIPE_MTE3>, <PIPE_MTE2>, <EVENT_ID0>]""",
 }
+FLOW["another name"] = f"""{ORDERED}
+      pto.treshape ins(%t : {_TILE}) outs(%w : {_WIDE})
+      pto.tadd ins(%w, %w : {_WIDE}, {_WIDE}) outs(%w : {_WIDE})
+      {_IN_ORDER}
+      {_STORE}
+      {_IN_ORDER}"""
+FLOW["data"] = f"""{ORDERED} %v = pto.tgetval ins(%t, %c8 : {_TILE}, index) outs : f32
+      %none = arith.constant 0.0 : f32
+      %is = arith.cmpf ogt, %v, %none : f32
+      scf.if %is {{ {DOUBLED} }}"""
 _SET = "pto.set_flag[<PIPE_MTE3>, <PIPE_MTE2>, <EVENT_ID0>]"
 _WAIT = "pto.wait_flag[<PIPE_MTE3>, <PIPE_MTE2>, <EVENT_ID0>]"
 
 
 @pytest.mark.parametrize("name", FLOW)
 def test_flow_leaves_the_same_bytes(name: str) -> None:
-    around = (f"{FILLED}\n{_SET}", _WAIT) if name == "flags" else (FILLED,)
-    assert both(lambda: looped(FLOW[name], *around), 24, 0, asks=40) == []
+    around = {
+        "flags": (f"{FILLED}\n{_SET}", _WAIT),
+        "another name": (f"{FILLED}\n%w = pto.alloc_tile addr = %a1 : {_WIDE}",),
+    }
+    given = around.get(name, (FILLED,))
+    assert both(lambda: looped(FLOW[name], *given), 24, 0, asks=40) == []
 
 
 AT_K = "%is = arith.cmpi eq, %i, %k : index"

@@ -24,7 +24,6 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
-from ptokit.engines.compiled.driver import Runs
 from ptokit.engines.compiled.replay import Tape, unkept
 from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked
 from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
@@ -46,6 +45,7 @@ from ptokit.passes.finish import OPEN
 from ptokit.timing.streams import Recorder
 
 if TYPE_CHECKING:
+    from ptokit.engines.compiled.driver import Runs
     from ptokit.kernels.kernel import Kernel
 
 

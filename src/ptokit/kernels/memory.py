@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
-from ptokit.engines.compiled.driver import Drivers
 from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.replay import Replays
 from ptokit.ir.core import Module
 from ptokit.kernels.shortcuts import Shortcuts
 from ptokit.machine.arena import Arena
+
+if TYPE_CHECKING:
+    from ptokit.engines.compiled.driver import Drivers
 
 _MOST_VERDICTS = 256
 
@@ -34,7 +36,7 @@ class LaunchMemory:
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
-    _drivers: dict[Module, Drivers] = field(default_factory=dict[Module, Drivers])
+    _drivers: dict[Module, Drivers] = field(default_factory=dict[Module, "Drivers"])
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
@@ -47,6 +49,8 @@ class LaunchMemory:
     def drivers(self, module: Module) -> Drivers | None:
         """The module as functions of the processor; None without a compiler."""
         if module not in self._drivers and library() is not None:
+            from ptokit.engines.compiled.driver import Drivers  # most launches are checked
+
             self._drivers[module] = Drivers(module)
         return self._drivers.get(module)
 

@@ -3,8 +3,10 @@
 An operation of a program meets few different operands: tiles at the same addresses, views of the
 same sizes elsewhere in memory. What was found out of an instruction with such operands is a
 *variant*: the functions of the library that do it with all they are handed, what must be defined
-before, what is defined or undefined afterwards, and how far behind its pointer a view reaches. The
-dispatcher is one function for all programs: it looks for the variant, makes sure of what the
+before, what is defined or undefined afterwards, and how far behind its pointer a view reaches. Of
+an operation that gives a tile another name it is the name.
+
+The dispatcher is one function for all programs: it looks for the variant, makes sure of what the
 executor makes sure of (`machine/executor.py`), and calls. Where there is no variant, or something
 does not hold, it asks Python, which executes the operation itself and says what is wrong with it.
 
@@ -63,6 +65,7 @@ class Variant(_Counted):
     CHECKED = auto()  # accesses that must be defined before
     WRITTEN = auto()  # that are defined afterwards
     LOST = auto()  # that are not
+    RESULTS = auto()  # words that take the place of the operands
     KEY = auto()
 
 
@@ -238,6 +241,13 @@ def _run(
     code.loop("0", calls, "1", call)
     accesses.each(code.load(variant, Variant.WRITTEN), mark)
     accesses.each(code.load(variant, Variant.LOST), lose, is_lost=True)
+    results = code.load(cursor, 0, "ptr")
+
+    def handed(index: Value) -> list[Value]:
+        code.store(code.load(results, index), operands, index)
+        return []
+
+    code.loop("0", code.load(variant, Variant.RESULTS), "1", handed)
 
 
 def _unless(code: Function, test: Value, elsewhere: str) -> None:

@@ -71,7 +71,7 @@ class Drivers(Prepared):
         self.lacks: dict[str, str] = {}  # what Python executes each time, and why
         self.asked: Counter[str] = Counter()  # operations that it has executed
         self.known = Known()
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # held while a core runs
         self._made: dict[Function, Compiled | None] = {}
 
     def driver(self, function: Function, blocks: int) -> Compiled | None:
@@ -179,7 +179,7 @@ class Compiled:
 
     def __init__(self, library: Library, driver: Driver) -> None:
         self.library, self.driver = library, driver
-        self.function = _DRIVER(library.function(driver.text))
+        self.function = _DRIVER(library.function(driver.text, is_hasty=True))
         self.dispatch = library.function(dispatcher(NAME))
         self.steps: list[Step] = [_step(site.op) for site in driver.sites]
         self.orders = [_orders(site.op) for site in driver.sites]
@@ -343,7 +343,12 @@ class Run:
             value, each = site.given[index]
             made += each.given(self, frame[value])
         self._operands[: len(made)] = made
-        if site.is_dispatched:
+        if site.is_name:
+            sizes = dict.fromkeys(Variant, 0)
+            sizes |= {Variant.SETTINGS: MISSED, Variant.VIEW: MISSED, Variant.RESULTS: len(made)}
+            head = [sizes[word] for word in Variant if word < Variant.KEY]
+            self._add(number, np.array(words, np.int64).tobytes(), np.array([*head, *words, *made]))
+        elif site.is_dispatched:
             self._learn(number, site, words[: site.key])
 
     def _pause(self) -> None:
@@ -396,16 +401,25 @@ class Run:
         if seen[key] < _OFTEN:
             return
         note, natives = self._tape.last
+        if note.call.insn is not site.op.insn:  # work that had to wait for this one
+            return
         try:
             made = self._variant(site, words, note, natives)
         except Unsupported as error:
             self._drivers.lacks[note.call.insn.name] = str(error)
             variants[key] = None
             return
-        made[Variant.NEXT] = compiled.heads[number]
-        compiled.heads[number] = made.ctypes.data
-        variants[key] = made
+        self._add(number, key, made)
         compiled.kept.append(note.operands)
+
+    def _add(self, number: int, key: bytes, made: Array) -> None:
+        """Let the driver know a variant of an operation."""
+        compiled = self._compiled
+        variants = compiled.variants[number]
+        if key not in variants and len(variants) < _MOST_VARIANTS:
+            made[Variant.NEXT] = compiled.heads[number]
+            compiled.heads[number] = made.ctypes.data
+            variants[key] = made
 
     def _variant(
         self, site: Site, key: Sequence[int], note: Noted, natives: Sequence[Native] | None
@@ -441,7 +455,7 @@ class Run:
         for _, pattern in call.global_patterns:
             reach = pattern.low, pattern.high, site.key, int(pattern.writes)
         sizes = len(functions), len(words), len(patches), *map(len, counted)
-        head = (0, settings, *reach, *sizes)
+        head = (0, settings, *reach, *sizes, 0)
         return np.array([*head, *key, *functions, *words, *patches, *accesses], np.int64)
 
     def _why_not(self, site: Site, note: Noted, natives: Sequence[Native]) -> str:

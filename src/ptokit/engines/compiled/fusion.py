@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from ptokit.base.dtypes import DType
@@ -46,11 +47,17 @@ class View(NamedTuple):
     way: str
     size: int  # bytes of an element
 
-    def span(self, extents: Sequence[int]) -> tuple[int, int]:
+    def span(self, extents: tuple[int, ...]) -> tuple[int, int]:
         """The bytes between its first and its last one."""
-        reach = [(n - 1) * s for n, s in zip(extents, self.strides, strict=True)]
-        low = sum(r for r in reach if r < 0)
-        return self.offset + low, self.offset + sum(r for r in reach if r > 0) + self.size
+        low, high = _reach(self.strides, extents)
+        return self.offset + low, self.offset + high + self.size
+
+
+@lru_cache(maxsize=1 << 12)
+def _reach(strides: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, int]:
+    """How far elements lie before and behind the first one: loops ask ever the same."""
+    reach = [(n - 1) * s for n, s in zip(extents, strides, strict=True)]
+    return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
 
 
 class Part(NamedTuple):
@@ -109,7 +116,9 @@ def joined(chain: Sequence[Part], part: Part, memories: Memories) -> list[Part] 
     return found
 
 
-def _meet(view: View, other: View, extents: Sequence[int], memories: Memories) -> bool:
+def _meet(view: View, other: View, extents: tuple[int, ...], memories: Memories) -> bool:
+    if view.memory != other.memory and memories.are_apart(view.memory, other.memory):
+        return False
     (low, high), (begin, end) = view.span(extents), other.span(extents)
     if view.memory != other.memory:  # arrays of the user may be parts of one
         apart = memories.begin(other.memory) - memories.begin(view.memory)

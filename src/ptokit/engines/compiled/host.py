@@ -37,8 +37,11 @@ class Host:
         self._llvm: Any = llvm
         self.processor: str = llvm.get_host_cpu_name()
         self.features: str = llvm.get_host_cpu_features().flatten()
-        self._machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.processor, features=self.features, opt=2, jit=True
+        self._machine, self._hasty = (
+            llvm.Target.from_default_triple().create_target_machine(
+                cpu=self.processor, features=self.features, opt=level, jit=True
+            )
+            for level in (2, 0)
         )
         empty = llvm.parse_assembly("")
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
@@ -46,25 +49,31 @@ class Host:
         self._version = ".".join(map(str, llvm.llvm_version_info))
         self._addresses: dict[str, int] = {}
 
-    def address(self, text: str, name: str) -> int:
-        """Where the function `name` of an LLVM module lies in memory."""
+    def address(self, text: str, name: str, *, is_hasty: bool = False) -> int:
+        """Where the function `name` of an LLVM module lies in memory.
+
+        In haste it is compiled ten times as fast, and left as it was written.
+        """
+        level = "as it is" if is_hasty else ""
         digest = hashlib.sha256(
-            "\0".join((self._version, self.processor, self.features, text)).encode()
+            "\0".join((self._version, self.processor, self.features, level, text)).encode()
         ).hexdigest()
         known = self._addresses.get(digest)
         if known is None:
             code = self._kept(digest)
             if code is None:
-                code = self._compile(text)
+                code = self._compile(text, is_hasty)
                 self._keep(digest, code)
             self._engine.add_object_file(self._llvm.object_file.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
             known = self._addresses[digest] = self._engine.get_function_address(name)
         return known
 
-    def _compile(self, text: str) -> bytes:
+    def _compile(self, text: str, is_hasty: bool) -> bytes:
         module = self._llvm.parse_assembly(text)
         module.verify()
+        if is_hasty:
+            return self._hasty.emit_object(module)
         options = self._llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization = options.slp_vectorization = False  # vectors are explicit
         options.loop_unrolling = False

@@ -57,10 +57,10 @@ class Library:
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         return signature(self._host.address(_RUNNER.format(name=name), name))
 
-    def function(self, text: str) -> int:
+    def function(self, text: str, *, is_hasty: bool = False) -> int:
         """Where the function {name} of a module lies, compiled if need be."""
         name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-        return self._host.address(text.replace("{name}", name), name)
+        return self._host.address(text.replace("{name}", name), name, is_hasty=is_hasty)
 
     def write(self, kernel: Kernel) -> None:
         """Write a function down without compiling it; raises `Unsupported` where that cannot be."""

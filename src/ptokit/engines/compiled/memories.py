@@ -23,6 +23,7 @@ class Memories:
         self._numbers: dict[int, int] = {}  # of the others, by identity
         self._tables: set[int] = set()  # those that nobody writes
         self.scratch = 1  # bytes of memory 0
+        self._apart: dict[tuple[int, int], bool] = {}
 
     def share(self, other: Memories) -> bool:
         """Give memories that are not the user's the numbers they have elsewhere, where possible."""
@@ -62,6 +63,14 @@ class Memories:
         if self.is_users(number):
             return begin, begin + self._arrays[number - 1][1]
         return begin, begin + self._others[number - 1 - len(self._arrays)].nbytes
+
+    def are_apart(self, one: int, other: int) -> bool:
+        """Whether two memories have no byte in common."""
+        found = self._apart.get((one, other))
+        if found is None:
+            (low, high), (begin, end) = self.span(one), self.span(other)
+            found = self._apart[one, other] = high <= begin or end <= low
+        return found
 
     def table(self, table: Array) -> int:
         """The number of a memory that is only read."""

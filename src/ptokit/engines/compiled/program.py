@@ -55,6 +55,11 @@ class Site(NamedTuple):
     changed: list[int]  # of what it uses, tiles that it may change, which then follow the results
 
     @property
+    def is_name(self) -> bool:
+        """Whether all it does is in the words that it leaves."""
+        return self.is_dispatched and bool(self.made or self.changed)
+
+    @property
     def key(self) -> int:
         """How many of its words decide what it does."""
         return sum(len(held.key) for _, held in self.given)
@@ -205,11 +210,20 @@ class _Writer:
         self._code.branch(self._code.compare("eq", code, "0"), on, self._failed)
         self._code.label(on)
 
+    def _dispatched(self, number: int, site: Site) -> None:
+        code = self._code
+        heads = code.entry("%sites", number)
+        given = f"ptr %state, ptr {heads}, i64 {number}, i64 {site.key}"
+        self._checked(code.do(f"call i64 {self._dispatch}({given})"))
+
     def _ask(self, number: int, site: Site) -> list[Held]:
-        """Let Python execute an operation; what it makes."""
+        """Let Python execute an operation, or what it has done before; what it makes."""
         code = self._code
         self._put(site)
-        self._checked(code.do(f"call i64 {self._callback}(i64 {number})"))
+        if site.is_dispatched:
+            self._dispatched(number, site)
+        else:
+            self._checked(code.do(f"call i64 {self._callback}(i64 {number})"))
         at, made = 0, list[Held]()
         for _, held in site.made:
             made.append(
@@ -224,8 +238,10 @@ class _Writer:
         return made
 
     def _by_python(self, op: Op) -> None:
-        for value, held in zip(op.results, self._ask(*self._site(op)), strict=True):
-            self._set(value, held)
+        number, site = self._site(op)
+        if _renames(op) and all(isinstance(held, Number | TileHeld) for _, held in site.given):
+            site = self._sites[-1] = site._replace(is_dispatched=True)
+        self._bind(op.results, self._ask(number, site))
 
     def _refused(self, op: Op, tests: Sequence[Text]) -> None:
         """Let Python say what is wrong with an operation, where a test does not hold."""
@@ -534,11 +550,8 @@ class _Writer:
             self._sites.pop()
             self._by_python(op)
             return
-        code = self._code
         self._put(site)
-        heads = code.entry("%sites", number)
-        given = f"ptr %state, ptr {heads}, i64 {number}, i64 {site.key}"
-        self._checked(code.do(f"call i64 {self._dispatch}({given})"))
+        self._dispatched(number, site)
 
     def _order(self, op: Op) -> None:
         """What only orders: flags are words here, as long as nobody waits."""
@@ -580,6 +593,13 @@ def _result(value: Value) -> Held:
     if isinstance(value.type, ScalarType):
         return Number(("",), value.type.is_float)
     return TileHeld(("",) * TILE_WORDS) if isinstance(value.type, TileBufType) else Other(("",))
+
+
+def _renames(op: Op) -> bool:
+    """Whether an operation only gives a tile another name: the same one for the same operands."""
+    definition = definition_of(op)
+    binds = op.insn is not None and bool(op.insn.binds) and not op.insn.moves_entries
+    return binds or (definition is not None and bool(definition.renames))
 
 
 def _captured(op: Op) -> Iterator[Value]:
