@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
+DOCS := .venv/.docs
 
-.PHONY: help lock demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth oracle
+.PHONY: help docs lock demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth oracle
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -19,6 +20,11 @@ $(RUNTIME): pyproject.toml
 $(DEV): $(RUNTIME)
 	@echo "installing the development tools ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c dev.lock -e '.[dev]'
+	@touch $@
+
+$(DOCS): $(DEV)
+	@echo "installing what makes the site ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 demo: $(RUNTIME) ## Set up, then show a kernel, a rule with its fix, a race and a hang
@@ -62,6 +68,11 @@ gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
 	@$(BIN)/python tools/races_page.py
 	@$(BIN)/python tools/notebook.py
+
+docs: $(DOCS) ## The documentation as a site, without warnings: build/site/index.html
+	@$(BIN)/python tools/docs_site.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+	@echo "open build/site/index.html"
 
 FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000 tests.fuzz.api:0:5000
 

@@ -1,5 +1,5 @@
 """Write what people must see in an editor: API signatures, instruction pages, the error index,
-memory maps of the examples.
+pages of targets and operations, memory maps and the other pictures.
 
 python tools/gen.py            write the files
 python tools/gen.py --check    fail when one of them is stale (the test suite does this)
@@ -29,8 +29,13 @@ from ptokit.report.paths import paths_page
 sys.path.insert(0, str(Path(__file__).parent))
 from error_codes import WITHOUT_PROGRAM, type_codes
 from error_pages import FOLDER, entries
+from gallery_page import page as gallery_page
 from memory_pages import pages as memory_pages
 from micro_examples import section as micro_section
+from operations_page import page as operations_page
+from picture_pages import FOLDER as PICTURES
+from picture_pages import pages as picture_pages
+from target_page import page as target_page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -210,6 +215,8 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/errors.md": errors_page(),
         ROOT / "docs/paths.md": paths_page(INSTRUCTIONS.values()),
         ROOT / "docs/guide/language.md": language_page(),
+        ROOT / "docs/guide/operations.md": operations_page(),
+        ROOT / "docs/guide/targets.md": target_page(),
     }
     for insn in INSTRUCTIONS.values():
         files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)
@@ -217,7 +224,9 @@ def generated() -> dict[Path, str]:
     for record in MICRO.values():
         page = micro_pages.page(record) + micro_section(record)
         files[ROOT / f"docs/isa/micro/{record.name}.md"] = page
-    return files | memory_pages()
+    maps = memory_pages()
+    files[ROOT / "docs/gallery.md"] = gallery_page([path for path in maps if path.suffix == ".svg"])
+    return files | maps | picture_pages()
 
 
 def formatted(source: str) -> str:
@@ -232,7 +241,8 @@ def formatted(source: str) -> str:
 def main() -> int:
     check = "--check" in sys.argv
     files = generated()
-    pages = {*(ROOT / "docs/isa").rglob("*.md"), *(ROOT / "docs/memory").glob("*.svg")}
+    pages = {*(ROOT / "docs/isa").rglob("*.md"), *(ROOT / "docs/memory").glob("*.svg"),
+             *PICTURES.glob("*.svg")}  # fmt: skip
     stale = [p for p, text in files.items() if not p.exists() or p.read_text("utf-8") != text]
     orphans = sorted(pages - set(files))
     if check:

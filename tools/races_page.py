@@ -236,7 +236,7 @@ KERNELS = [
         """,
         cores="cube vector",
         target="a5",
-        fix="TFREE[TileSplitAxis.TILE_UP_DOWN](pipe) behind the last use of every popped tile.",
+        fix="`TFREE[TileSplitAxis.TILE_UP_DOWN](pipe)` behind the last use of every popped tile.",
     ),
     Broken(
         "Two cores that wait for each other",
@@ -289,7 +289,7 @@ KERNELS = [
 
         world.run(kernel)
         """,
-        fix="Event[Op.TSTORE_VEC, Op.SCALAR](TPUT(...)).Wait() before TNOTIFY; or the flag that "
+        fix="`Event[Op.TSTORE_VEC, Op.SCALAR](TPUT(...)).Wait()` before TNOTIFY; or the flag that "
         "the message names.",
     ),
 ]

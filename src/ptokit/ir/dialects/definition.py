@@ -346,6 +346,11 @@ _ARTICLE = {
 }
 
 
+def kind_in_words(kind: str) -> str:
+    """What an operand of a kind is; a capital stands for a type, the same wherever it stands."""
+    return f"of a type {kind}" if kind.isupper() else _ARTICLE.get(kind, kind)
+
+
 def fits(type_: Type, kind: str) -> bool:
     """Whether a type is of a kind: a test above, a scalar type, or the name of an opaque type."""
     test = _KINDS.get(kind)

@@ -1,0 +1,176 @@
+"""Lay out the documentation for `mkdocs build` (`make docs`).
+
+python tools/docs_site.py [DIR]      write build/docs, or DIR
+
+The pages of the repository are copied. Links that lead out of them, to a source or an example, lead
+to a page with that file; so a reader needs no repository and no network. Pages of instructions get
+their figure, and the Chinese ones are added: none of these is kept in the repository.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.spec import Insn
+from ptokit.report.insn_svg import insn_svg
+from ptokit.report.pages import index, markdown
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+ALSO = ("CHANGELOG.md", "CONTRIBUTING.md")  # pages that lie above the folder
+SHOWN = (".md", ".svg", ".png")
+LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.M | re.S)
+LEXERS = {".py": "python", ".cpp": "cpp", ".hpp": "cpp", ".json": "json", ".toml": "toml"}
+STYLE = """
+.md-typeset img { max-width: 100%; height: auto; }
+.md-typeset table:not([class]) { font-size: .66rem; }
+.md-typeset table:not([class]) th { min-width: 3rem; }
+.md-typeset pre > code { font-size: .72rem; }
+"""
+
+Page = str | bytes | Callable[[], str]  # made when it is wanted: figures run programs
+
+
+class Site:
+    """The files of the site by their paths; sources are added as pages link to them."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {"site.css": STYLE}
+        for path in sorted(DOCS.rglob("*")):
+            if path.suffix in SHOWN:
+                place = path.relative_to(DOCS).as_posix()
+                self.pages[place] = (
+                    self._page(path, place) if path.suffix == ".md" else path.read_bytes()
+                )
+            elif path.suffix == ".ipynb":
+                place = path.relative_to(DOCS).with_suffix(".md").as_posix()
+                self.pages[place] = _notebook(json.loads(path.read_text("utf-8")))
+        for name in ALSO:
+            self.pages[name] = self._page(ROOT / name, name)
+        for insn in INSTRUCTIONS.values():
+            self._instruction(insn)
+        self.pages["zh/README.md"] = index(list(INSTRUCTIONS.values()), "zh")
+
+    def _instruction(self, insn: Insn) -> None:
+        """The figure of an instruction, in its page and in the Chinese one."""
+        figure = f"pictures/isa/{insn.name}.svg"
+        self.pages[f"zh/{insn.name}.md"] = lambda: _with_figure(_plain(markdown(insn, "zh")), insn)
+        if insn.targets - {"cpu"}:
+            self.pages[figure] = lambda: insn_svg(insn)
+            self.pages[f"isa/{insn.name}.md"] = _with_figure(
+                str(self.pages[f"isa/{insn.name}.md"]), insn
+            )
+
+    def _page(self, path: Path, place: str) -> str:
+        """A page of the repository with links that work on the site."""
+
+        def moved(match: re.Match[str]) -> str:
+            before, target, anchor, after = match.groups()
+            found = Path(os.path.normpath(path.parent / target))
+            if not found.exists():
+                return match[0]  # a link that leads nowhere: mkdocs and the tests complain
+            to = self._place(found)
+            away = os.path.relpath(to, PurePosixPath(place).parent)
+            return f"{before}{away}{anchor or ''}{after}"
+
+        parts = CODE.split(_plain(path.read_text("utf-8")))
+        parts[::2] = [LINK.sub(moved, part) for part in parts[::2]]
+        return "".join(parts)
+
+    def _place(self, path: Path) -> str:
+        """Where a file of the repository is on the site."""
+        if path.is_relative_to(DOCS) and path.suffix in (*SHOWN, ".ipynb"):
+            return path.relative_to(DOCS).as_posix().replace(".ipynb", ".md")
+        name = path.relative_to(ROOT).as_posix()
+        if name in ALSO:
+            return name
+        if name == "README.md":
+            return "index.md"
+        place = f"code/{name}.md"
+        if place not in self.pages:
+            self.pages[place] = _source(path, name)
+        return place
+
+    def write(self, folder: Path) -> int:
+        """Write all files that differ from what is there, and remove others."""
+        written = 0
+        for place, page in self.pages.items():
+            made = page() if callable(page) else page
+            data = made.encode() if isinstance(made, str) else made
+            path = folder / place
+            if not path.exists() or path.read_bytes() != data:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+                written += 1
+        for path in [p for p in folder.rglob("*") if p.is_file()]:
+            if path.relative_to(folder).as_posix() not in self.pages:
+                path.unlink()
+        return written
+
+
+def _notebook(book: dict[str, Any]) -> str:
+    """An executed notebook as a page: what is written, what is typed, what comes of it."""
+    parts: list[str] = []
+    for cell in book["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            drawn = data.get("text/html") or data.get("image/svg+xml")
+            if drawn:  # in one line: what follows a blank line would be Markdown again
+                parts.append(f"<div>{' '.join(''.join(drawn).split(chr(10)))}</div>")
+                continue
+            said = data.get("text/plain") or output.get("text") or output.get("traceback") or ""
+            words = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(said) if "traceback" in output else
+                           "".join(said))  # fmt: skip
+            parts.append(f"```text\n{words.strip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Blocks of code begin with their language only: the tests read more there."""
+    return re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.M)
+
+
+def _with_figure(page: str, insn: Insn) -> str:
+    """The page with its figure behind the title and what it says first."""
+    if not insn.targets - {"cpu"}:
+        return page
+    head, first, rest = page.split("\n\n", 2)
+    figure = f"![{insn.name}](../pictures/isa/{insn.name}.svg)"
+    return "\n\n".join([head, first, figure, rest])
+
+
+def _source(path: Path, name: str) -> str:
+    """A page with a file of the repository, or with the list of a folder."""
+    if path.is_dir():
+        listed = "\n".join(f"* `{each.name}`" for each in sorted(path.iterdir()))
+        return f"# {name}\n\n{listed}\n"
+    text = path.read_text("utf-8")
+    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`{3,}", text)), default=0))
+    return f"# {name}\n\n{fence}{LEXERS.get(path.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
+
+
+def main() -> int:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/docs"
+    site = Site()
+    count = site.write(folder)
+    print(f"{count} of {len(site.pages)} files written to {folder}")
+    return 0
+
+
+__all__ = ["Site"]
+
+if __name__ == "__main__":
+    sys.exit(main())
