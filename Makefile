@@ -71,7 +71,7 @@ gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 
 docs: $(DOCS) ## The documentation as a site, without warnings: build/site/index.html
 	@$(BIN)/python tools/docs_site.py
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q -f build/mkdocs.yml
 	@echo "open build/site/index.html"
 
 FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000 tests.fuzz.api:0:5000

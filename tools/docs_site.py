@@ -1,6 +1,6 @@
 """Lay out the documentation for `mkdocs build` (`make docs`).
 
-python tools/docs_site.py [DIR]      write build/docs, or DIR
+python tools/docs_site.py [DIR]      write build/docs, or DIR, and mkdocs.yml beside it
 
 The pages of the repository are copied. Links that lead out of them, to a source or an example, lead
 to a page with that file; so a reader needs no repository and no network. Pages of instructions get
@@ -13,11 +13,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.micro import MICRO
 from ptokit.isa.spec import Insn
 from ptokit.report.insn_svg import insn_svg
 from ptokit.report.pages import index, markdown
@@ -29,12 +30,7 @@ SHOWN = (".md", ".svg", ".png")
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.M | re.S)
 LEXERS = {".py": "python", ".cpp": "cpp", ".hpp": "cpp", ".json": "json", ".toml": "toml"}
-STYLE = """
-.md-typeset img { max-width: 100%; height: auto; }
-.md-typeset table:not([class]) { font-size: .66rem; }
-.md-typeset table:not([class]) th { min-width: 3rem; }
-.md-typeset pre > code { font-size: .72rem; }
-"""
+PARTS = ROOT / "tools/site"  # the style sheet, and a script for the search
 
 Page = str | bytes | Callable[[], str]  # made when it is wanted: figures run programs
 
@@ -43,7 +39,7 @@ class Site:
     """The files of the site by their paths; sources are added as pages link to them."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, Page] = {"site.css": STYLE}
+        self.pages: dict[str, Page] = {each.name: each.read_bytes() for each in PARTS.iterdir()}
         for path in sorted(DOCS.rglob("*")):
             if path.suffix in SHOWN:
                 place = path.relative_to(DOCS).as_posix()
@@ -143,6 +139,30 @@ def _plain(text: str) -> str:
     return re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.M)
 
 
+def navigation() -> str:
+    """The settings of mkdocs, with the instructions under their classes in the navigation."""
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for line, folder, groups in (
+        ("Instructions", "isa", _by(INSTRUCTIONS.values(), lambda insn: insn.cost.name)),
+        ("Micro-operations", "isa/micro", _by(MICRO.values(), lambda record: record.family)),
+    ):
+        entry = f"      - {line}: {folder}/README.md\n"
+        assert entry in text, entry
+        more = [f"      - {line}:", f"          - {folder}/README.md"]
+        for title, names in groups.items():
+            more.append(f"          - {title[0].upper()}{title[1:]}:")
+            more += [f"              - {name}: {folder}/{name}.md" for name in names]
+        text = text.replace(entry, "\n".join(more) + "\n")
+    return text.replace(": build/", ": ")
+
+
+def _by(records: Iterable[Any], group: Callable[[Any], str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for record in records:
+        found.setdefault(group(record), []).append(record.name)
+    return {title: sorted(names) for title, names in sorted(found.items())}
+
+
 def _with_figure(page: str, insn: Insn) -> str:
     """The page with its figure behind the title and what it says first."""
     if not insn.targets - {"cpu"}:
@@ -166,11 +186,12 @@ def main() -> int:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/docs"
     site = Site()
     count = site.write(folder)
+    (folder.parent / "mkdocs.yml").write_text(navigation(), "utf-8")
     print(f"{count} of {len(site.pages)} files written to {folder}")
     return 0
 
 
-__all__ = ["Site"]
+__all__ = ["Site", "navigation"]
 
 if __name__ == "__main__":
     sys.exit(main())

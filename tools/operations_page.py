@@ -76,19 +76,33 @@ def page() -> str:
         by_dialect.setdefault(each.name.partition(".")[0], []).append(each)
     for dialect in sorted(by_dialect, key=lambda name: [*TITLES, name].index(name)):
         lines += [f"## {TITLES.get(dialect, dialect)}", ""]
-        for each in by_dialect[dialect]:
-            lines += [f"### {each.name}", "", "```mlir", syntax(each), "```", "", *_facts(each)]
+        lines += ["| syntax | operands, -> results | |", "|---|---|---|"]
+        lines += [
+            f"| {' | '.join((_code(syntax(each)), _operands(each), _traits(each)))} |"
+            for each in by_dialect[dialect]
+        ]
+        lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _facts(each: Operation) -> list[str]:
-    rows = [
-        f"| {slot.label} | {role} | {kind_in_words(slot.kind)}{_how_many(slot)} |"
-        for role, slots in (("operand", each.operands), ("result", each.results))
-        for slot in slots
-    ]
-    lines = ["| | | |", "|---|---|---|", *rows, ""] if rows else []
-    traits = [
+def _code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")
+
+
+def _operands(each: Operation) -> str:
+    """What the operands are, those that are alike together; behind an arrow the results."""
+    sides: list[str] = []
+    for slots in (each.operands, each.results):
+        alike: dict[str, list[str]] = {}
+        for slot in slots:
+            alike.setdefault(f"{kind_in_words(slot.kind)}{_how_many(slot)}", []).append(slot.label)
+        sides.append("; ".join(f"{', '.join(names)}: {what}" for what, names in alike.items()))
+    given, made = sides
+    return f"{given} -> {made}" if given and made else f"-> {made}" if made else given
+
+
+def _traits(each: Operation) -> str:
+    return " ".join(
         words
         for holds, words in (
             (each.pure, "No effect beyond its results."),
@@ -101,8 +115,7 @@ def _facts(each: Operation) -> list[str]:
             (each.is_generic, "Printed in the generic form."),
         )
         if holds
-    ]
-    return [*lines, *([" ".join(traits), ""] if traits else [])]
+    )
 
 
 def _how_many(slot: object) -> str:

@@ -76,7 +76,7 @@ def _row(*cells: str) -> str:
 
 
 def _size(nbytes: int) -> str:
-    return f"{nbytes // KIB} KiB" if nbytes else "-"
+    return f"{nbytes // KIB}\N{NO-BREAK SPACE}KiB" if nbytes else "-"
 
 
 __all__ = ["page"]

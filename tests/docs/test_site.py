@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from docs_site import CODE, LINK, Site  # noqa: E402
+from docs_site import CODE, LINK, Site, navigation  # noqa: E402
 from operations_page import WRITTEN, operations, syntax  # noqa: E402
 
 from ptokit.from_text import loads  # noqa: E402
@@ -46,6 +46,12 @@ def test_the_navigation_names_pages_that_are_there(site: Site) -> None:
     pages = [*named(config()["nav"])]
     assert len(set(pages)) == len(pages) > 40
     assert not [page for page in pages if page not in site.pages]
+
+
+def test_every_instruction_stands_in_the_navigation_that_is_built(site: Site) -> None:
+    pages = {*named(yaml.safe_load(navigation())["nav"])}
+    listed = {page for page in site.pages if page.startswith("isa/") and page.endswith(".md")}
+    assert listed <= pages <= {*site.pages}
 
 
 def test_pages_of_people_are_in_the_navigation(site: Site) -> None:
@@ -87,6 +93,7 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     assert "offline" in found["plugins"]
     assert not [each for each in found.get("extra_css", []) if "://" in each]
     assert "extra_javascript" not in found
+    assert found["extra"]["polyfills"] == ["iframe-worker.js"]  # not that of the plugin, from afar
 
 
 def test_pages_of_instructions_have_a_figure(site: Site) -> None:
@@ -150,9 +157,7 @@ func.func @all(%n: index) {
 def test_the_site_is_built_strictly(site: Site, tmp_path: Path) -> None:
     """No warning, and no address of anybody else in what a browser loads."""
     site.write(tmp_path / "docs")
-    text = (ROOT / "mkdocs.yml").read_text("utf-8")
-    text = text.replace("docs_dir: build/docs", "docs_dir: docs")
-    (tmp_path / "mkdocs.yml").write_text(text.replace("site_dir: build/site", "site_dir: site"))
+    (tmp_path / "mkdocs.yml").write_text(navigation(), "utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

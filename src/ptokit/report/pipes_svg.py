@@ -177,7 +177,7 @@ def _arrow(picture: Picture, places: Places, way: Way, colour: str, tip: str, si
         arrow=True,
         stroke_width=1.7,
     )
-    _label(picture, way, _on(start, bend, end, 0.38 if forwards else 0.66), tip)
+    _label(picture, way, _on(start, bend, end, 0.66 if forwards else 0.3), tip)
 
 
 def _detour(picture: Picture, places: Places, way: Way, colour: str, tip: str, side: float) -> None:
