@@ -171,3 +171,22 @@ def test_python_is_not_run_where_that_is_turned_off(tmp_path: Path) -> None:
 
     talk(file(tmp_path, "k.py", text), body, {"python": False})
     assert not mark.exists()
+
+
+def test_columns_are_those_of_the_editor(tmp_path: Path) -> None:
+    """Editors count in UTF-16 where nothing else was agreed on: some characters are two."""
+
+    async def body(editor: Editor) -> None:
+        text = editor.path.read_text("utf-8")
+        item = lsp.TextDocumentItem(editor.uri, "python", 1, text)
+        editor.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        line = text.splitlines()[1]
+        start = line.index("TLOAD") + 2  # two characters in front of it have two units each
+        hover = await editor.client.text_document_hover_async(
+            lsp.HoverParams(editor.document, lsp.Position(1, start + 5))
+        )
+        assert hover is not None
+        assert hover.range == lsp.Range(lsp.Position(1, start), lsp.Position(1, start + 5))
+
+    text = 'from ptokit import *\nname = "\N{GRINNING FACE}\N{GRINNING FACE}"; TLOAD\n'
+    talk(file(tmp_path, "wide.py", text), body, {"python": False})

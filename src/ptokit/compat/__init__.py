@@ -30,7 +30,7 @@ from ptokit.base.location import Location
 from ptokit.compat import modules, parts
 from ptokit.compat.pypto.language import MODULES as PYPTO
 from ptokit.compat.pypto.programs import RAN
-from ptokit.compat.structure import MODULES, Module
+from ptokit.compat.structure import Module
 from ptokit.from_text import Program
 
 _ROOTS = ("mlir", "ptoas", "pypto")
@@ -118,7 +118,7 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
     if _finder not in sys.meta_path:
         install()
     file = str(path)
-    made, ran = len(MODULES), len(RAN)
+    made, ran = len(parts.MODULES), len(RAN)
     with _as_script(file, arguments):
         try:
             runpy.run_path(file, run_name="__main__")
@@ -129,7 +129,7 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
                 raise _raised_by(stop, file) from stop
         except Exception as error:
             raise _raised_by(error, file) from error
-    found = [program(each) for each in MODULES[made:] if each.ours.functions]
+    found = [program(each) for each in parts.MODULES[made:] if each.ours.functions]
     if not found and len(RAN) == ran:
         raise usage_error(
             "script.nothing-built",

@@ -120,21 +120,28 @@ class _Unfit(Exception):  # noqa: N818 - control flow among the ways to write on
     """The arguments are not those of this operation; the message says why."""
 
 
-# Operands that classes call otherwise than the records do, where one name is not part of the other.
+# Operands that classes call otherwise than the records do.
 _OTHERWISE = {
-    "lhs": "aMatrix",
-    "rhs": "bMatrix",
-    "a": "aMatrix",
-    "b": "bMatrix",
-    "accin": "cInMatrix",
-    "recvping": "recvTileData",
-    "recvpong": "pongTileData",
-    "ping": "stagingTileData",
-    "excuted": "executedNumList",
-    "slope": "scalar",
-    "idx": "indexes",
-    "indices": "src1",
+    "lhs": ("aMatrix",),
+    "rhs": ("bMatrix",),
+    "accin": ("cInMatrix",),
+    "dst": ("cMatrix", "cOutMatrix"),
+    "recvping": ("recvTileData",),
+    "recvpong": ("pongTileData",),
+    "ping": ("stagingTileData",),
+    "excuted": ("executedNumList",),
+    "slope": ("scalar",),
+    "idx": ("indexes",),
+    "indices": ("src1",),
+    "s": ("start", "struct"),
+    "addr": ("address",),
+    "eventiddyn": ("event_id",),
+    "pipehandle": ("pipe",),
+    "validrow": ("valid",),
+    "validcol": ("valid",),
 }
+# What records add to the names that classes have: `bias` is biasData.
+_NOUNS = ("matrix", "data", "tiledata", "globaldata", "tile", "idx")
 
 
 def _labelled(named: Mapping[str, Any], labels: Sequence[str]) -> dict[str, list[Value]]:
@@ -146,7 +153,9 @@ def _labelled(named: Mapping[str, Any], labels: Sequence[str]) -> dict[str, list
             continue
         meant = _meant(folded(key), labels)
         if not meant or 1 < len(meant) < len(values):
-            raise _Unfit(f"there is no operand {key}; its operands: {', '.join(labels)}")
+            meant_instead = suggestion(key, labels)
+            listed = f"its operands: {', '.join(labels)}"
+            raise _Unfit(f"there is no operand {key}; {meant_instead or listed}")
         if len(meant) == 1:
             found.setdefault(meant[0], []).extend(values)
         else:
@@ -155,17 +164,21 @@ def _labelled(named: Mapping[str, Any], labels: Sequence[str]) -> dict[str, list
 
 
 def _meant(key: str, labels: Sequence[str]) -> list[str]:
-    """The operands that a name stands for: it is theirs, part of theirs, or that of several."""
+    """The operands that a name stands for: its own, another word for it, or that of several."""
     by_fold = {folded(label): label for label in labels}
     if key in by_fold:
         return [by_fold[key]]
-    if _OTHERWISE.get(key) in labels:
-        return [_OTHERWISE[key]]
+    other = next((label for label in _OTHERWISE.get(key, ()) if label in labels), None)
+    if other is not None:
+        return [other]
     stem = key.removesuffix("s")
     several = [label for name, label in by_fold.items() if name.rstrip("0123456789") == stem]
-    longer = [label for name, label in by_fold.items() if name.startswith(key)]
-    shorter = [label for name, label in by_fold.items() if key.startswith(name)]
-    return several or (longer if len(longer) == 1 else []) or shorter[:1]
+    if several:
+        return several
+    numbered = key.rstrip("0123456789")
+    if numbered in by_fold:
+        return [by_fold[numbered]]
+    return [by_fold[key + noun] for noun in _NOUNS if key + noun in by_fold][:1]
 
 
 def _attributes(
@@ -330,12 +343,38 @@ def _instruction(reader: Parser, head: Head, forms: list[Form], given: Arguments
             rest = [o.name for o in (*form.ins, *form.outs) if o.name in rest]
         if len(rest) != len(values) or not agrees(form, attrs):
             continue
-        found: dict[str, OurValue] = {n: v[0].ours for n, v in by_name.items()}
-        found |= {n: v.ours for n, v in zip(rest, values, strict=True)}
-        if all(form.accepts(form.insn.operand(n), v.type) for n, v in found.items()):
+        named = {n: v[0].ours for n, v in by_name.items()}
+        orders = (named | {n: v.ours for n, v in zip(names, values, strict=True)}
+                  for names in (rest, _older(form, rest)))  # fmt: skip
+        accepted = [each for each in orders if _accepts(form, each)]
+        if accepted:
+            found = next((each for each in accepted if _has_types(form, each)), accepted[0])
             return instruction_of(reader, head, form, found, types, attrs)
     if str(why):
         raise why
     listed = " or ".join(dict.fromkeys(", ".join(order_of(f)) for f in forms))
     shown = ", ".join(str(v.type) for v in values)
     raise _Unfit(f"does not take ({shown}); its operands: {listed}")
+
+
+def _accepts(form: Form, operands: Mapping[str, OurValue]) -> bool:
+    return all(form.accepts(form.insn.operand(n), v.type) for n, v in operands.items())
+
+
+def _older(form: Form, names: Sequence[str]) -> list[str]:
+    """The order of classes of before August 2026: results behind the first operand."""
+    outs = [o.name for o in form.outs if o.name in names]
+    rest = [name for name in names if name not in outs]
+    return [*rest[:1], *outs, *rest[1:]]
+
+
+def _has_types(form: Form, operands: Mapping[str, OurValue]) -> bool:
+    """Whether some target has the instruction with the element types of these operands."""
+    kinds = {name: getattr(getattr(v.type, "spec", None), "dtype", None)
+             for name, v in operands.items()}  # fmt: skip
+    for types in form.insn.types:
+        given = tuple(kinds.get(name) for name in types.of)
+        known = [allowed for allowed in types.allowed.values() if allowed]
+        if None not in given and known and not any(given in allowed for allowed in known):
+            return False
+    return True

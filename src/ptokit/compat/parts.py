@@ -7,6 +7,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
+from ptokit.base.diagnostics import usage_error
 from ptokit.base.location import Location as Place
 from ptokit.base.location import is_ours
 from ptokit.compat.types import Context, Type, attribute, wrapped
@@ -106,7 +107,12 @@ class Region:
 
     def append(self, *types: Type, arg_locs: object = None) -> Block:
         if len(self._op.regions) > self._number:
-            raise NotImplementedError(f"{self._op.name}: a region of several blocks")
+            raise usage_error(
+                "compat.blocks",
+                f"{self._op.name}: a region is one block here; branches and loops are operations",
+                fix="scf.IfOp, scf.ForOp and scf.WhileOp instead of blocks that jump to each other",
+                site=here(),
+            )
         block = Block(core.Block())
         for type_ in types:
             block.add_argument(type_)
@@ -203,10 +209,11 @@ class InsertionPoint:
     stack: ClassVar[list[InsertionPoint]] = []
 
     def __init__(self, at: Block | Region | Operation) -> None:
-        if isinstance(at, Operation):
-            raise NotImplementedError("InsertionPoint in front of an operation")
-        self.block = at[0] if isinstance(at, Region) else at
         self.before: core.Op | None = None
+        if isinstance(at, Operation):
+            self.block, self.before = _home(at.ours), at.ours
+        else:
+            self.block = at[0] if isinstance(at, Region) else at
 
     @staticmethod
     def at_block_begin(block: Block) -> InsertionPoint:
@@ -227,6 +234,27 @@ class InsertionPoint:
 
     def __exit__(self, *_: object) -> None:
         self.stack.pop()
+
+
+MODULES: list[Any] = []  # that programs have made, in order
+
+
+def _home(op: core.Op) -> Block:
+    """The block that an operation is in."""
+    open_ = (point.block.ours for point in reversed(InsertionPoint.stack))
+    bodies = (f.body for module in reversed(MODULES) for f in module.ours.functions if f.body)
+    for block in (*open_, *bodies):
+        for each in _blocks(block):
+            if any(other is op for other in each.ops):
+                return Block(each)
+    raise ValueError(f"{op.name} is in no block: an operation that was made nowhere")
+
+
+def _blocks(block: core.Block) -> Iterator[core.Block]:
+    yield block
+    for op in block.ops:
+        for region in op.regions:
+            yield from _blocks(region)
 
 
 def _in_front(block: Block, number: int) -> InsertionPoint:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from ptokit.base.diagnostics import ProgramError
 from ptokit.compat.operations import build
 from ptokit.compat.parts import (
+    MODULES,
     Attributes,
     Block,
     InsertionPoint,
@@ -28,8 +29,6 @@ from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.dialects.scf import CONDITION, FOR, IF, WHILE, YIELD
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
-
-MODULES: list[Module] = []  # that programs have made, in order
 
 
 class MLIRError(ProgramError):

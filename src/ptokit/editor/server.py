@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
+from pygls.workspace import PositionCodec
 
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError
 from ptokit.base.location import Location
@@ -51,7 +53,8 @@ def server() -> LanguageServer:
         else:
             run = partial(_judged, document.path, document.source, is_saved)
             found = await asyncio.to_thread(run)
-        shown = [_shown(each, document.source) for each in found]
+        codec = made.workspace.position_codec
+        shown = [_shown(each, document.source, codec) for each in found]
         asked = lsp.PublishDiagnosticsParams(uri, shown, document.version)
         made.text_document_publish_diagnostics(asked)
 
@@ -69,30 +72,33 @@ def server() -> LanguageServer:
 
     @made.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(asked: lsp.HoverParams) -> lsp.Hover | None:
-        source, at = _place(made, asked)
-        found = texts.word_at(source, at.line, at.character)
+        place = _Place.of(made, asked)
+        found = texts.word_at(place.source, place.line, place.column)
         page = texts.page_of(found[0]) if found else ""
         if found is None or not page:
             return None
-        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, page), _range(found[1]))
+        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, page)
+        return lsp.Hover(content, place.range(found[1]))
 
     completion = lsp.CompletionOptions(trigger_characters=[".", "%", "@"])
 
     @made.feature(lsp.TEXT_DOCUMENT_COMPLETION, completion)
     def complete(asked: lsp.CompletionParams) -> lsp.CompletionList:
-        source, at = _place(made, asked)
+        place = _Place.of(made, asked)
+        found = texts.word_at(place.source, place.line, place.column)
         if _is_python(asked.text_document.uri):
-            found = texts.word_at(source, at.line, at.character)
             offers = texts.names_of_python(found[0]) if found else []
         else:
-            offers = texts.offers(source, at.line, at.character)
-        return lsp.CompletionList(False, [_item(each, source, at) for each in offers])
+            offers = texts.offers(place.source, place.line, place.column)
+        start = found[1].start if found else place.column
+        begun = place.range(texts.Span(place.line, start, place.column))
+        return lsp.CompletionList(False, [_item(each, begun) for each in offers])
 
     @made.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def define(asked: lsp.DefinitionParams) -> lsp.Location | None:
-        source, at = _place(made, asked)
-        span = texts.definition(source, at.line, at.character)
-        return None if span is None else lsp.Location(asked.text_document.uri, _range(span))
+        place = _Place.of(made, asked)
+        span = texts.definition(place.source, place.line, place.column)
+        return None if span is None else lsp.Location(asked.text_document.uri, place.range(span))
 
     @made.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     def form(asked: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
@@ -186,7 +192,7 @@ def _read(data: dict[str, Any]) -> Diagnostic:
 # ---- as the protocol has it --------------------------------------------------------------------
 
 
-def _shown(found: Diagnostic, text: str) -> lsp.Diagnostic:
+def _shown(found: Diagnostic, text: str, codec: PositionCodec) -> lsp.Diagnostic:
     lines = [found.message]
     if found.got:
         lines.append("got: " + ", ".join(f"{name} = {value}" for name, value in found.got))
@@ -198,14 +204,16 @@ def _shown(found: Diagnostic, text: str) -> lsp.Diagnostic:
     start = max(0, at.col - 1) if at and at.col else 0
     end = len(rows[line]) if line < len(rows) else start
     return lsp.Diagnostic(
-        _range(texts.Span(line, start, max(start, end))), "\n".join(lines),
+        _range(texts.Span(line, start, max(start, end)), text, codec), "\n".join(lines),
         _SEVERITY.get(found.severity, lsp.DiagnosticSeverity.Information),
         code=found.code, source="ptokit",
     )  # fmt: skip
 
 
-def _range(span: texts.Span) -> lsp.Range:
-    return lsp.Range(lsp.Position(span.line, span.start), lsp.Position(span.line, span.end))
+def _range(span: texts.Span, source: str, codec: PositionCodec) -> lsp.Range:
+    """Characters of a line as the editor counts them."""
+    ends = lsp.Position(span.line, span.start), lsp.Position(span.line, span.end)
+    return codec.range_to_client_units(_lines(source), lsp.Range(*ends))
 
 
 def _all_of(before: str, after: str) -> lsp.TextEdit:
@@ -213,17 +221,35 @@ def _all_of(before: str, after: str) -> lsp.TextEdit:
     return lsp.TextEdit(lsp.Range(lsp.Position(0, 0), lsp.Position(len(lines) + 1, 0)), after)
 
 
-def _item(offer: texts.Offer, source: str, at: lsp.Position) -> lsp.CompletionItem:
+def _item(offer: texts.Offer, begun: lsp.Range) -> lsp.CompletionItem:
     """An offer, which takes the place of what has been written of it."""
-    found = texts.word_at(source, at.line, at.character)
-    start = found[1].start if found else at.character
-    span = texts.Span(at.line, start, at.character)
-    edit = lsp.TextEdit(_range(span), offer.name)
-    return lsp.CompletionItem(offer.name, detail=offer.about, text_edit=edit)
+    return lsp.CompletionItem(
+        offer.name, detail=offer.about, text_edit=lsp.TextEdit(begun, offer.name)
+    )
 
 
-def _place(made: LanguageServer, asked: Any) -> tuple[str, lsp.Position]:
-    return made.workspace.get_text_document(asked.text_document.uri).source, asked.position
+@dataclass(frozen=True)
+class _Place:
+    """A place in a text, in characters; editors count otherwise, most of them in UTF-16."""
+
+    source: str
+    line: int
+    column: int
+    codec: PositionCodec
+
+    @staticmethod
+    def of(made: LanguageServer, asked: Any) -> _Place:
+        document = made.workspace.get_text_document(asked.text_document.uri)
+        codec = made.workspace.position_codec
+        at = codec.position_from_client_units(_lines(document.source), asked.position)
+        return _Place(document.source, at.line, at.character, codec)
+
+    def range(self, span: texts.Span) -> lsp.Range:
+        return _range(span, self.source, self.codec)
+
+
+def _lines(source: str) -> list[str]:
+    return source.splitlines(keepends=True)
 
 
 def _is_python(uri: str) -> bool:
