@@ -33,7 +33,7 @@ from ptokit.engines.compiled.held import Home, Window, chopped
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import NAME, Library, library
 from ptokit.engines.compiled.memories import Memories
-from ptokit.engines.compiled.natives import Kernel, Native
+from ptokit.engines.compiled.natives import Native, Streamed
 from ptokit.engines.compiled.program import Driver, Site, driver_of, is_worth
 from ptokit.engines.compiled.replay import Tape
 from ptokit.engines.fast import FastInterpreter, Prepared, fast_step
@@ -142,7 +142,7 @@ class Known:
 
     def __init__(self) -> None:
         self._memories: Memories | None = None
-        self._kernels: dict[Kernel, int] = {}
+        self._kernels: dict[Streamed, int] = {}
         self.storages: dict[int, Storage] = {}  # by the number of their memory
         self.homes: list[Home] = []
         self._home_numbers: dict[tuple[Any, ...], int] = {}

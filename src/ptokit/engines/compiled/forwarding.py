@@ -22,7 +22,7 @@ from ptokit.base.layout import Array
 from ptokit.engines.compiled.fusion import Part, Record, part_of
 from ptokit.engines.compiled.loops import Pointwise
 from ptokit.engines.compiled.memories import Memories
-from ptokit.engines.compiled.natives import Kernel
+from ptokit.engines.compiled.natives import Streamed
 from ptokit.engines.compiled.product import LEFT, RIGHT, Factor, Multiply, factor, taken_from
 from ptokit.isa.expr import Arg
 
@@ -76,7 +76,7 @@ class _Forwarding:
         self._memories = memories
         self._whole: dict[int, Span] = {}
         self._operands: dict[int, Sequence[int]] = {}  # of kernels, by identity
-        self._kernels: dict[Kernel, Kernel] = {}  # one for all that are equal
+        self._kernels: dict[Streamed, Streamed] = {}  # one for all that are equal
         self._forms: dict[Hashable, _Form] = {}
         self._places: dict[Factor, Array] = {}
         self._composed: dict[Hashable, Array | None] = {}
@@ -159,7 +159,7 @@ class _Forwarding:
             found = self._whole[memory] = self._memories.span(memory)
         return found
 
-    def _form(self, kernel: Kernel, words: Sequence[int], operands: Sequence[int]) -> _Form:
+    def _form(self, kernel: Streamed, words: Sequence[int], operands: Sequence[int]) -> _Form:
         """What follows from all words but the offsets, which are 0."""
         if isinstance(kernel, Pointwise):
             part = part_of(kernel, words)

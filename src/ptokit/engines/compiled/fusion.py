@@ -30,7 +30,7 @@ from ptokit.engines.compiled.loops import (
     spread,
 )
 from ptokit.engines.compiled.memories import Memories
-from ptokit.engines.compiled.natives import Kernel
+from ptokit.engines.compiled.natives import Streamed
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import Expr
 
@@ -275,7 +275,7 @@ def fused(chain: Sequence[Part]) -> tuple[Chain, list[int]]:
 class Record(NamedTuple):
     """A call of the stream."""
 
-    kernel: Kernel
+    kernel: Streamed
     words: Sequence[int]
 
 

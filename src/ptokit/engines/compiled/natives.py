@@ -44,6 +44,10 @@ class Kernel(Protocol):
         """Its LLVM module."""
         ...
 
+
+class Streamed(Kernel, Protocol):
+    """One that calls of a stream are made of."""
+
     @property
     def operands(self) -> Sequence[int]:
         """The words that say in which memory an operand lies, that of the result first; the next
@@ -55,7 +59,7 @@ class Kernel(Protocol):
 class Native:
     """A call, or a part of one, as the library takes it; where its operands lie is still open."""
 
-    kernel: Kernel
+    kernel: Streamed
     words: tuple[int, ...]
     # Where the place of an operand goes, which operand, and how many bytes behind its address.
     places: tuple[tuple[int, int, int], ...]

@@ -31,7 +31,7 @@ from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import Library, library
 from ptokit.engines.compiled.memories import Addresses, Memories
 from ptokit.engines.compiled.moves import moves
-from ptokit.engines.compiled.natives import Kernel, Native, access_of, idiom_of, natives
+from ptokit.engines.compiled.natives import Native, Streamed, access_of, idiom_of, natives
 from ptokit.engines.compiled.scopes import Known
 from ptokit.engines.compiled.works import Again, all_defined
 from ptokit.isa.idioms import Elementwise, Moves
@@ -72,7 +72,7 @@ class Tape:
         # Records begin with the number of their function: most launches are not repeated, and
         # what is compiled for them would be in vain.
         self.records = array("q")  # where each begins
-        self.kernels: dict[Kernel, int] = {}
+        self.kernels: dict[Streamed, int] = {}
         self.parts: list[Stretch | Body | Again] = []
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.lacks: dict[str, str] = {}  # and why
@@ -269,7 +269,7 @@ class Replay:
         self._stream = np.frombuffer(tape.words or array("q", [0]), np.int64)
         self._records = np.frombuffer(tape.records or array("q", [0]), np.int64)
         self._kernels = tape.kernels
-        self.kernels: tuple[Kernel, ...] = ()  # functions of the library that it calls
+        self.kernels: tuple[Streamed, ...] = ()  # functions of the library that it calls
         self._memories = tape.memories
         self._addresses = [tape.memories.addresses()]  # of each thread
         self.works = [part for part in self._parts if isinstance(part, Again)]
@@ -366,7 +366,7 @@ class Replay:
                 found.append(Record(kernels[words[at]], words[at + 2 : at + size]))
                 at += size
             calls.append(found)
-        stream, records, numbers = array("q"), array("q"), dict[Kernel, int]()
+        stream, records, numbers = array("q"), array("q"), dict[Streamed, int]()
         moved: list[Stretch] = []
         calls = shortened(forwarded(calls, self._memories), self._memories)
         for part, shorter in zip(stretches, calls, strict=True):
