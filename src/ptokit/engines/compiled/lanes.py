@@ -22,6 +22,7 @@ from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import BOOL, F64, Apply, Arg, Const, Convert, Expr, walk
 
 _FLOATS = {dt.f32: "float", dt.f16: "half", F64: "double"}
+_NARROW = (dt.f32, dt.f16, dt.bf16)
 _NEAREST = (RoundMode.CAST_RINT, RoundMode.CAST_NONE)
 
 
@@ -193,7 +194,12 @@ class Lanes:
     # ---- conversions -------------------------------------------------------------------------
 
     def _convert(self, expr: Convert) -> Value:
-        value, source, kind = self.value(expr.value), expr.value.kind, expr.kind
+        source, kind = expr.value.kind, expr.kind
+        match expr.value:
+            case Apply(_, "exp", (of,)) if source is F64 and kind in _NARROW:
+                value = self._short_exponential(self.value(of))
+            case _:
+                value = self.value(expr.value)
         if expr.rounding is None:
             return self._same_bits(value, source, kind)
         return self.converted(value, source, kind, expr.rounding, expr.saturation)
@@ -424,6 +430,36 @@ class Lanes:
             )
         return found
 
+    def _short_exponential(self, value: Value) -> Value:
+        """e to the power of doubles, of what is rounded to a float: beyond its range any huge or
+        tiny number will do, so that the power of two is a double in all cases."""
+        code, real, whole = self.code, self.vector("double"), self.vector("i64")
+        suffix, tests = f"v{self.count}f64", self.vector("i1")
+
+        def fused(a: Value, b: Value, c: Value) -> Value:
+            return code.call(real, f"llvm.fma.{suffix}", (real, a), (real, b), (real, c))
+
+        for limit, beyond in ((-104.0, "olt"), (89.0, "ogt")):  # NaN stays
+            end = self.real(limit)
+            test = code.do(f"fcmp {beyond} {real} {value}, {end}")
+            value = code.do(f"select {tests} {test}, {real} {end}, {real} {value}")
+        # In a double as large as this the units are the last bits: the count is rounded, and lies
+        # there as an integer.
+        large = self.real(1.5 * 2**52)
+        counted = fused(value, self.real(1.4426950408889634), large)
+        count = code.do(f"fsub {real} {counted}, {large}")
+        negative = code.do(f"fneg {real} {count}")
+        rest = fused(negative, self.real(0.693147180369123816490), value)
+        rest = fused(negative, self.real(1.90821492927058770002e-10), rest)
+        sum_ = self.real(_NEAR_EXP[-1])
+        for factor in reversed(_NEAR_EXP[:-1]):
+            sum_ = fused(sum_, rest, self.real(factor))
+        bits = code.do(f"bitcast {real} {counted} to {whole}")
+        biased = code.do(f"add {whole} {bits}, {self.integer(64, 1023)}")
+        shifted = code.do(f"shl {whole} {biased}, {self.integer(64, 52)}")
+        power = code.do(f"bitcast {whole} {shifted} to {real}")
+        return code.do(f"fmul {real} {sum_}, {power}")
+
     def exponential(self, value: Value) -> Value:
         """e to the power of doubles: a power of two times a polynomial, to about 2 ** -50."""
         code, real, whole = self.code, self.vector("double"), self.vector("i64")
@@ -469,6 +505,21 @@ def _factorials() -> list[float]:
     return factors
 
 
+# The polynomial that comes nearest to exp for |x| <= ln 2 / 2, to 2 ** -51: the Taylor series
+# without its higher Chebyshev polynomials.
+_NEAR_EXP = (
+    1.0,
+    1.0000000000000067,
+    0.5000000000000019,
+    0.16666666666554375,
+    0.04166666666648806,
+    0.008333333385677127,
+    0.0013888888952325088,
+    0.00019841170259145055,
+    2.4801485471677305e-05,
+    2.764018531660295e-06,
+    2.7632643465014625e-07,
+)
 _EXP = _factorials()  # |rest| <= ln 2 / 2: the first term left out is below 2 ** -52
 assert (log(2) / 2) ** len(_EXP) / factorial(len(_EXP)) < 2**-52
 
