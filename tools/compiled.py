@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,11 +39,11 @@ _OFTEN = """
     TCOLEXPANDDIV TROWEXPANDMAX TCONCAT TCOLPROD TXORS TROWEXPAND TXOR TREM TMIN TROWEXPANDMIN
     TCOLEXPANDADD TTRI TCOLEXPANDSUB TAXPY TLRELU TRELU TIMG2COL TDEQUANT
     TLOG TPARTADD TPARTMAX TPARTMIN SETVAL TSEL TSELS TCMP TCMPS
-    TROWARGMAX TROWARGMIN TSORT32 TMRGSORT TGATHERB TSCATTER
+    TROWARGMAX TROWARGMIN TSORT32 TMRGSORT TGATHERB TSCATTER TMATMUL_MX TGEMV_MX
 """
 _AS_BODIES = """
     TCOLARGMAX TCOLARGMIN TREMS
-    THISTOGRAM TMATMUL_MX
+    THISTOGRAM
 """
 OFTEN = _OFTEN.split()  # those of almost all lines of public programs
 AS_BODIES = _AS_BODIES.split()  # as frequent as the last of them, and not compiled
@@ -88,6 +89,13 @@ def _look(sample: Sample, found: Coverage) -> None:
         found.lacks.setdefault(reason, []).append(str(sample))
 
 
+def in_examples() -> list[str]:
+    """The instructions that the examples call."""
+    files = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
+    words = {word for file in files for word in re.findall(r"\w+", file.read_text("utf-8"))}
+    return sorted(words & INSTRUCTIONS.keys())
+
+
 def main() -> None:
     names = sys.argv[1:] or list(INSTRUCTIONS)
     whole = some = 0
@@ -103,6 +111,12 @@ def main() -> None:
                 print(*(f"    {call}" for call in calls), sep="\n")
     if not sys.argv[1:]:
         print(f"\n{whole} instructions are compiled, {some} for some of their operands")
+        for group, of in (("the examples", in_examples()), ("most programs", [*OFTEN, *AS_BODIES])):
+            counted = {name: covered(INSTRUCTIONS[name]) for name in of}
+            working = {name: each for name, each in counted.items() if each.calls}
+            lacking = [name for name, each in working.items() if not each.compiled]
+            count = f"{len(working) - len(lacking)} of {len(working)} instructions"
+            print(f"{count} of {group} are compiled{', not ' * bool(lacking)}{', '.join(lacking)}")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from ptokit.machine.scheduler import Outcome
 from tests.engines.test_instructions import of
 from tests.support import contents, sample_operands
 from tests.test_examples import one_target_each
-from tools.compiled import AS_BODIES, OFTEN, covered
+from tools.compiled import AS_BODIES, OFTEN, covered, in_examples
 
 pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
 
@@ -163,6 +163,9 @@ def test_the_library_has_the_instructions_that_programs_use() -> None:
     found = {name: covered(INSTRUCTIONS[name]) for name in (*OFTEN, *AS_BODIES)}
     lacking = {name for name, each in found.items() if each.calls and not each.compiled}
     assert lacking == set(AS_BODIES)
+    for name in in_examples():
+        each = covered(INSTRUCTIONS[name])
+        assert each.compiled or not each.calls, name
 
 
 CASES = [each for each in one_target_each() if "lowered" in each.values[0].paths]

@@ -41,13 +41,15 @@ class Elementwise:
 class Product:
     """`to` becomes `left` times `right`, added to `start` where there is one.
 
-    `start` is `to` itself, or a row that every row starts from.
+    `start` is `to` itself, or a row that every row starts from. Where there are scales, of both
+    factors, each is for 32 elements along k, and sums are those of doubles, rounded once.
     """
 
     to: str
     left: str
     right: str
     start: str | None = None
+    scales: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa import cube
 from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import Product
 from ptokit.isa.language import in_text, known, single
 from ptokit.isa.regions import Reach
 from ptokit.isa.rules import must, on_devices
@@ -222,6 +223,15 @@ def _multiply_scaled(
     cMatrix[...] = cube.settled(total, ops.cMatrix.dtype)
 
 
+def _loop(o: Ops) -> Product | None:
+    """A product whose sum starts from nothing, from the result itself or from a row."""
+    if not o.target.is_device or not cube.is_result(o, "cMatrix"):
+        return None
+    start = "cMatrix" if o.cInMatrix is not None else None
+    start = "biasData" if o.biasData is not None else start
+    return Product("cMatrix", "aMatrix", "bMatrix", start, ("aScaleMatrix", "bScaleMatrix"))
+
+
 def _spread(scales: Array, kind: DType, axis: int, k: int, is_device: bool) -> Array:
     """One scale per element of K; devices are not told what type the bytes are declared with."""
     if is_device:
@@ -301,6 +311,7 @@ def _product(sizes: cube.Sizes, name: str, doc: str, rules: list[Rule], rows: in
         ],
         freedom=cube.FREEDOM,
         doc=doc,
+        idiom=_loop,
     )(_multiply_scaled)
 
 

@@ -1,8 +1,8 @@
 """Expressions in vector code: what one lane computes, for many lanes at a time.
 
 A value of a type is kept as the type that computes it: bf16 travels as f32 and is rounded after
-every step, all others as they are stored. What has no code here is told by `Unsupported`; the
-instruction then runs as NumPy has it.
+every step, floats of 8 bits, which are only read, as f32, all others as they are stored. What has
+no code here is told by `Unsupported`; the instruction then runs as NumPy has it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import factorial, log
 import numpy as np
 
 from ptokit.base import dtypes as dt
-from ptokit.base.convert import element
+from ptokit.base.convert import element, to_float32
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.engines.compiled.host import Unsupported
@@ -30,11 +30,16 @@ def stored(kind: DType) -> str:
     """The type of an element as it lies in memory."""
     if kind in _FLOATS:
         return _FLOATS[kind]
-    if kind is dt.bf16:
-        return "i16"
+    if _travels(kind):
+        return f"i{kind.bits}"
     if kind.is_integer and not kind.is_packed and kind is not BOOL:
         return f"i{kind.bits}"
     raise Unsupported(f"elements of {kind.name}")
+
+
+def _travels(kind: DType) -> bool:
+    """Whether a type is computed as f32."""
+    return kind is dt.bf16 or (kind.is_float and kind.bits == 8 and not kind.is_packed)
 
 
 def widest(expr: Expr, *kinds: DType) -> int:
@@ -61,7 +66,7 @@ class Lanes:
         """The vector type that computes elements of a type."""
         if kind is BOOL:
             return self.vector("i1")
-        return self.vector("float" if kind is dt.bf16 else stored(kind))
+        return self.vector("float" if _travels(kind) else stored(kind))
 
     def same(self, element_type: str, value: str) -> Value:
         """A constant in all lanes."""
@@ -80,21 +85,41 @@ class Lanes:
 
     def taken(self, kind: DType, value: Value) -> Value:
         """An element as loaded, in the type that computes it."""
-        if kind is not dt.bf16:
+        if not _travels(kind):
             return value
         code, wide = self.code, self.vector("i32")
+        if kind is not dt.bf16:
+            return code.do(f"bitcast {wide} {self._decoded(kind, value)} to {self.vector('float')}")
         longer = code.do(f"zext {self.vector('i16')} {value} to {wide}")
         bits = code.do(f"shl {wide} {longer}, {self.integer(32, 16)}")
         return code.do(f"bitcast {wide} {bits} to {self.vector('float')}")
 
     def given(self, kind: DType, value: Value) -> Value:
         """An element as it is stored."""
-        if kind is not dt.bf16:
+        if not _travels(kind):
             return value
+        if kind is not dt.bf16:
+            raise Unsupported(f"elements of {kind.name} that are made")
         code, wide = self.code, self.vector("i32")
         bits = code.do(f"bitcast {self.vector('float')} {value} to {wide}")
         upper = code.do(f"lshr {wide} {bits}, {self.integer(32, 16)}")
         return code.do(f"trunc {wide} {upper} to {self.vector('i16')}")
+
+    def _decoded(self, kind: DType, value: Value) -> Value:
+        """The bits of bytes as floats: there are few enough for a table."""
+        code, wide = self.code, self.vector("i32")
+        every = to_float32(np.arange(256, dtype=np.uint8).view(kind.np), kind)
+        table = code.constant("i32", every.view(np.int32).tolist())
+        index = code.do(f"zext {self.vector('i8')} {value} to {self.vector('i64')}")
+        places = code.do(f"getelementptr i32, ptr {table}, {self.vector('i64')} {index}")
+        return code.call(
+            wide,
+            f"llvm.masked.gather.v{self.count}i32.v{self.count}p0",
+            (self.vector("ptr"), places),
+            ("i32", "4"),
+            (self.vector("i1"), self.integer(1, 1)),
+            (wide, "poison"),
+        )
 
     # ---- expressions -------------------------------------------------------------------------
 
@@ -127,6 +152,8 @@ class Lanes:
             return self.real(float(code), "float")
         if kind in _FLOATS:
             return self.real(float(code), _FLOATS[kind])
+        if kind.is_float:
+            raise Unsupported(f"a constant of {kind.name}")
         stored(kind)
         return self.integer(kind.bits, int(code))
 
@@ -143,6 +170,8 @@ class Lanes:
         if way is None:
             raise Unsupported(f"{name} of {of.name}")
         found = way(self, of, *values)
+        if kind.bits == 8 and _travels(kind):
+            raise Unsupported(f"{name} of {kind.name}")
         return self.rounded(found) if kind is dt.bf16 else found
 
     def rounded(self, value: Value) -> Value:
@@ -221,6 +250,8 @@ class Lanes:
         """A value in another type, as `base/convert.py` has it."""
         if source is kind:
             return value
+        if source.bits == 8 and _travels(source):
+            return self.converted(value, dt.f32, kind, rounding, saturation)
         before, after = self.kind(source), self.kind(kind)
         if source.is_integer and kind.is_integer:
             return self._between_integers(value, source, kind, saturation)

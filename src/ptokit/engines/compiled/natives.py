@@ -17,7 +17,7 @@ import numpy as np
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
-from ptokit.engines.compiled import lookups, masks, reductions, sorts
+from ptokit.engines.compiled import lookups, masks, reductions, scaled, sorts
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
@@ -258,6 +258,8 @@ def bits_of(value: int | float, kind: DType) -> int:
 def _product(call: Call, idiom: Product) -> Native:
     to, left, right = (call.handed[name] for name in (idiom.to, idiom.left, idiom.right))
     start = None if idiom.start is None else call.handed[idiom.start]
+    if idiom.scales is not None:
+        return _scaled(call, idiom, idiom.scales, start)
     kernel, words = product(to, left, right, start, call.ops.target.is_device)
     index = call.insn.names.index
     places = [(TO, index(idiom.to), 0), (LEFT, index(idiom.left), 0)]
@@ -266,3 +268,16 @@ def _product(call: Call, idiom: Product) -> Native:
         assert idiom.start is not None
         places.append(handed(call, START, idiom.start))
     return Native(kernel, tuple(words), tuple(places), room(words))
+
+
+def _scaled(call: Call, idiom: Product, names: tuple[str, str], start: Access | None) -> Native:
+    held = call.handed
+    factors, scales = (held[idiom.left], held[idiom.right]), (held[names[0]], held[names[1]])
+    kernel, words, size = scaled.scaled_product(held[idiom.to], factors, scales, start)
+    labels = [idiom.to, idiom.left, idiom.right, *names]
+    if kernel.start == "row":
+        assert idiom.start is not None
+        labels.append(idiom.start)
+    index = call.insn.names.index
+    places = tuple((at, index(name), 0) for at, name in zip(kernel.operands, labels, strict=True))
+    return Native(kernel, tuple(words), places, size)

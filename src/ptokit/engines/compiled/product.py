@@ -332,6 +332,12 @@ def _joined(code: Function, a: Value, b: Value, length: int) -> Value:
 # ---- which products ------------------------------------------------------------------------------
 
 _FACTORS = (dt.f16, dt.bf16, dt.f32, dt.i8)
+
+
+def _is_byte(kind: DType) -> bool:
+    return kind.is_float and kind.bits == 8 and not kind.is_packed
+
+
 _EXACT = 1 << 24  # integers up to this are floats
 
 
@@ -340,7 +346,8 @@ def product(
 ) -> tuple[Multiply, list[int]]:
     """The function for these operands, and its words with their places left at 0."""
     result, first, second = to.dtype, left.dtype, right.dtype
-    if first not in _FACTORS or second not in _FACTORS or result not in (dt.f32, dt.i32):
+    factors = (each in _FACTORS or _is_byte(each) for each in (first, second))
+    if not all(factors) or result not in (dt.f32, dt.i32):
         raise Unsupported(f"{first.name} times {second.name}")
     if (result is dt.i32) != (first is dt.i8 and second is dt.i8):
         raise Unsupported("integers into floats")
@@ -351,9 +358,9 @@ def product(
         raise Unsupported("integer sums beyond 24 bits")
     if n % PANEL and (not is_device or start not in (None, to)):
         raise Unsupported("a result that ends inside a box")  # on devices the rest of it is open
-    rows, columns = _levels(left)
-    deep, wide = _levels(right)
-    down, across = _levels(to)
+    rows, columns = levels(left)
+    deep, wide = levels(right)
+    down, across = levels(to)
     box = deep[1][0]
     if columns[0][0] == 1 and columns[1][1] == first.itemsize:  # one long row
         columns = (-(-k // box), box * first.itemsize), (box, first.itemsize)
@@ -390,7 +397,7 @@ def product(
 Level = tuple[int, int]  # extent, and stride in bytes
 
 
-def _levels(access: Access) -> tuple[tuple[Level, Level], tuple[Level, Level]]:
+def levels(access: Access) -> tuple[tuple[Level, Level], tuple[Level, Level]]:
     """Rows and columns of an operand as boxes and what is inside of them."""
     pattern = access.pattern
     if pattern.rows.start or pattern.cols.start or pattern.dtype.is_packed:

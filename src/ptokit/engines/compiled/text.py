@@ -5,6 +5,7 @@ Values are strings: names such as `%12`, or constants. A type is the text LLVM h
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Callable, Sequence
 
@@ -63,6 +64,17 @@ class Function:
             self.act(text)
             return ""
         return self.do(text)
+
+    def declare(self, line: str) -> None:
+        """Something that stands beside the function."""
+        self._declared[line] = None
+
+    def constant(self, kind: str, values: Sequence[int]) -> Value:
+        """A table of integers that lies beside the function."""
+        listed = ", ".join(f"{kind} {value}" for value in values)
+        name = f"@table_{hashlib.sha256(listed.encode()).hexdigest()[:16]}"
+        self._declared[f"{name} = internal constant [{len(values)} x {kind}] [{listed}]"] = None
+        return name
 
     # ---- integers ----------------------------------------------------------------------------
 
