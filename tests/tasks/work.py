@@ -51,3 +51,12 @@ def total(number: int, array: Any) -> tuple[int, int, bool]:
 def large(number: int, count: int) -> Any:
     """An array that does not fit into an answer."""
     return np.full(count, number, np.uint8)
+
+
+def where(number: int, slow: str) -> tuple[int, str]:
+    """The node that a task is done on, which takes its time on one of them."""
+    from importlib import import_module
+
+    node = import_module("ray").get_runtime_context().get_node_id()
+    time.sleep(0.5 if node == slow else 0.01)
+    return number, node

@@ -31,7 +31,7 @@ from ptokit.cli.answer import Exit, failed, wants_json
 # asked for help, so that `ptokit --version` stays quick.
 _NAMES = (
     "asm", "check", "conform", "demo", "emit", "exec", "explore", "fix", "fmt", "isa", "lsp",
-    "report", "run", "targets", "time", "tune",
+    "report", "run", "sweep", "targets", "time", "tune",
 )  # fmt: skip
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 

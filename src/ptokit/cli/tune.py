@@ -23,7 +23,7 @@ from ptokit.cli.check import is_python
 from ptokit.cli.launches import Asked, Call
 from ptokit.cli.module_constants import constants_of, declared_choices
 from ptokit.cli.sources import read_text
-from ptokit.cli.spreading import Cluster, HowMany, TaskSeconds, executor
+from ptokit.cli.spreading import HowMany, TaskSeconds, executor
 from ptokit.kernels.launch import unheard
 from ptokit.tasks import Executor, progress
 from ptokit.timing.params import load
@@ -41,7 +41,6 @@ def command(
         Path | None, typer.Option("-o", "--output", help="Where the result is kept.")
     ] = None,
     jobs: HowMany = "1",
-    cluster: Cluster = "",
     task_seconds: TaskSeconds = None,
     check: Annotated[
         bool, typer.Option("--check/--no-check", help="Run each setting, and discard races.")
@@ -55,7 +54,7 @@ def command(
     if not is_python(file, text):
         raise usage_error("tune", "tune takes Python files: a text has no constants to choose")
     over = dict(choice(word, "--set") for word in choices or ())
-    spread = executor(jobs, cluster, task_seconds)
+    spread = executor(jobs, seconds=task_seconds)
     place = output or file.with_suffix(".tune.json")
     found: list[Tuned] = []
     seen: set[Any] = set()

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.diagnostics import Diagnostic, PtoWarning
+import numpy as np
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoWarning
+from ptokit.base.layout import raw_bytes
 from ptokit.machine.explore import Explorer
 from ptokit.machine.scheduler import Schedule
 
@@ -43,10 +47,39 @@ def _explorer(sent: Sent) -> Explorer:
     return sent.launch.explorer(sent.values(), sent.options)
 
 
-def timed(sent: Sent, check: bool, data: bool) -> float:
-    """The microseconds of a launch that is right; what is wrong with it is raised."""
-    with warnings.catch_warnings(action="ignore", category=PtoWarning):
-        launch = sent.launch
-        return launch.kernel.checked_us(
-            launch.blocks, sent.values(), check, data=data, **sent.options
-        )
+@dataclass(frozen=True)
+class Swept:
+    """What runs of one launch under some seeds have left."""
+
+    runs: int = 0
+    left: dict[str, str] = field(default_factory=dict[str, str])  # by what they leave: the first
+    failed: int = 0
+    first: tuple[str, Diagnostic] | None = None  # of those that failed
+
+    def joined(self, later: Swept) -> Swept:
+        """The same, and more seeds."""
+        left = {**later.left, **self.left}
+        first = self.first or later.first
+        return Swept(self.runs + later.runs, left, self.failed + later.failed, first)
+
+
+def swept(data: tuple[int, Sequence[int | None]], cells: Sequence[Sent]) -> Swept:
+    """Run a launch under the schedules of some seeds; in order, with every checker, under None."""
+    number, seeds = data
+    found, sent = Swept(), cells[number]
+    for seed in seeds:
+        found = found.joined(_run(sent, seed))
+    return found
+
+
+def _run(sent: Sent, seed: int | None) -> Swept:
+    name, values = str(Schedule(seed)), sent.values()
+    options: dict[str, Any] = {"check": seed is None, **sent.options, "seed": seed}
+    try:
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            sent.launch(*values, **options)
+    except ProgramError as error:
+        wrong = next((d for d in error.diagnostics if d.severity == "error"), error.diagnostics[0])
+        return Swept(1, failed=1, first=(name, wrong))
+    left = sha256(b"".join(raw_bytes(v).tobytes() for v in values if isinstance(v, np.ndarray)))
+    return Swept(1, {left.hexdigest()[:16]: name})

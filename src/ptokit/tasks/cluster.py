@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ from ptokit.base.diagnostics import usage_error
 from ptokit.tasks.pool import Gone, Ready, Word
 from ptokit.tasks.work import Answer, Work, done, sendable
 
+_PATIENCE = 10.0  # seconds until a machine that does not answer is not there
 _LOOKS = 5.0  # seconds between two looks at how large the cluster is
 
 
@@ -41,20 +43,28 @@ def connected(address: str) -> Any:
         )
     ray = import_module("ray")
     if not ray.is_initialized():
-        is_ours = not (address or os.environ.get("RAY_ADDRESS"))
+        wanted = address or os.environ.get("RAY_ADDRESS", "")
         quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
         try:
-            if is_ours:
-                ray.init("local", include_dashboard=False, **quiet)
+            if wanted:
+                _knock(wanted)
+                ray.init(wanted, **quiet)
             else:
-                ray.init(address or None, **quiet)
+                ray.init("local", include_dashboard=False, **quiet)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             raise usage_error(
                 "cluster",
-                f"there is no cluster at {address or os.environ.get('RAY_ADDRESS')}: {error}",
+                f"there is no cluster at {wanted or 'this machine'}: {error}",
                 fix="ray start --head starts one here, whose address is auto",
             ) from None
     return ray
+
+
+def _knock(address: str) -> None:
+    """Raise where nobody is at an address; Ray would go on asking for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), _PATIENCE).close()
 
 
 class Actor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ptokit.base.diagnostics import usage_error
@@ -54,6 +54,11 @@ class Executor:
     def is_here(self) -> bool:
         """Whether all is done in this very process."""
         return self.jobs == 1 and not self.address and self.seconds is None
+
+    @property
+    def nearby(self) -> Executor:
+        """The same in processes of this machine, for functions that cannot be sent."""
+        return replace(self, jobs=_cores(), address="") if self.is_remote else self
 
     def results(
         self,

@@ -126,7 +126,7 @@ def sweep(
     known: Tuned | None = None,
     done: Callable[[int], object] = lambda _: None,
 ) -> Tuned:
-    """Try every setting; what an earlier result has tried is taken from it.
+    """Try every setting, on this machine; what an earlier result has tried is taken from it.
 
     `done` is told how many more were tried.
     """
@@ -136,7 +136,7 @@ def sweep(
     done(len(found))
     left = [each for each in wanted if each not in [trial.constants for trial in found]]
     tasks = (Task(repr(dict(each)), each) for each in left)
-    for each in executor.results(Work(attempt), tasks):
+    for each in executor.nearby.results(Work(attempt), tasks):
         found.append(each.get())
         done(1)
     order = [*map(dict, wanted)]
