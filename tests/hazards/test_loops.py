@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit.machine.hazards import HazardLog
+from ptokit.machine.hazards import HazardLog, Noted
+from ptokit.machine.regions import Region, Rows
+from ptokit.machine.replay import Replay
 from tests.hazards.loops import ROOT, eagerly, mutant_outcomes, outcome, part
 from tests.hazards.support import *
 
@@ -213,3 +216,49 @@ def test_bytes_that_a_late_trip_must_not_touch(kind: str) -> None:
         found = codes(late(kind))
         assert found == codes(late(kind), hazards="full")
     assert set(found) == {"E8" if kind == "again" else "E7"}
+
+
+# ---- what a launch keeps -------------------------------------------------------------------------
+
+
+def in_blocks() -> None:
+    a = at(F32(), 0)
+    TEXPANDS(a, 1.0)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(part(np.zeros((16, 16), np.float32), 0, 0), a)
+
+
+def test_an_instruction_is_listed_once_for_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[int] = []
+    read = Replay.read
+
+    def counted(self: Any, notes: Any) -> None:
+        listed.append(sum(isinstance(each, Noted) for each in notes.operations))
+        read(self, notes)
+
+    monkeypatch.setattr(Replay, "read", counted)
+    for grid in (2, 20):
+        with eagerly():
+            assert codes(in_blocks, grid=grid) == []
+    assert listed == [3, 3], "the binding of the tile, and two that work"
+
+
+def test_a_launch_leaves_no_regions_to_collect() -> None:
+    """They are their own peers, and only a collection would free them."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, Region) for each in gc.get_objects())
+        assert codes(in_blocks, grid=20) == []
+        assert sum(isinstance(each, Region) for each in gc.get_objects()) == before
+    finally:
+        gc.enable()
+    assert gc.isenabled()
+
+
+def test_rows_without_a_gap_are_one_stretch() -> None:
+    whole = Region("GM", Rows(64, 32, 32, 4))
+    assert whole.ranges == ((64, 192),)
+    assert [whole.overlaps(Region("GM", Rows(n, 8, 100, 2))) for n in (0, 64, 192)] == [
+        True, True, False,
+    ]  # fmt: skip

@@ -56,7 +56,9 @@ class Exploration:
         tried = f"{self.count:,} schedule{'' if self.count == 1 else 's'}"
         if self.found:
             return f"the result depends on the schedule: found after {tried}"
-        return f"all {tried} agree" if self.is_complete else f"sampled {tried}: they agree"
+        if self.is_complete:
+            return f"all {tried} agree" if self.count > 1 else "its work has one order only"
+        return f"sampled {tried}: they agree"
 
 
 def explore(
@@ -235,12 +237,15 @@ def _difference(names: Sequence[str], arrays: Sequence[Array], expected: Sequenc
     return ""
 
 
+_ADVICE = "run it with the hazard check on: it names the pair of instructions without order"
+
+
 def _differs(schedule: Schedule, what: str) -> Diagnostic:
     return Diagnostic(
         "schedule-dependent",
         f"the result depends on the schedule: with {schedule} it differs from a run in order",
         got=(("difference", what), ("schedule", str(schedule))),
-        fix="run it with the hazard check on: it names the pair of instructions without order",
+        fix=_ADVICE,
     )
 
 
@@ -251,7 +256,7 @@ def _failed(schedule: Schedule, error: PtoError) -> Diagnostic:
         f"the program fails with {schedule} and runs in order: {first.message}",
         first.location,
         got=(*first.got, ("schedule", str(schedule))),
-        fix=first.fix,
+        fix=_ADVICE,
         target=first.target,
         notes=first.notes,
     )

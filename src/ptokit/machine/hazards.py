@@ -188,20 +188,21 @@ class HazardLog:
 
     def _moving_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
         """With global memory at the addresses that the journal names."""
-        found, index = list(self._tile_uses(event.call, facts)), self.global_index()
+        found, index = self._tile_uses(event.call, facts), self.global_index()
         for access, address in zip(event.bound, event.places, strict=True):
-            pattern, memory = access.pattern, access.memory
+            pattern = access.pattern
             if self._history is None:
                 extents = pattern.extents
                 key = address, extents
-                region = index.get(key) or index.add(key, behind(extents, address))
+                region = index.known.get(key) or index.add(key, behind(extents, address))
             else:
+                memory = access.memory
                 region = self.region(Access(pattern, memory, address - memory.base))
             if region is not None and pattern.operand not in facts.handles:
                 writes = pattern.writes
                 atomic = facts.atomic if writes else ""
-                found.append(Use(pattern.operand, writes, region, None, atomic))
-        return tuple(found)
+                found += (Use(pattern.operand, writes, region, None, atomic),)
+        return found
 
     # ---- what a window of a journal touches -----------------------------------------------------
 

@@ -97,7 +97,7 @@ class Journal:
         self._replay = Replay(self.log, skips=skips)
         self._is_reading = False
         self.reading: Token | None = None  # what holds once the number that was read last has come
-        self._held: dict[int, Any] = {}  # memories: as long as these are kept no other lies there
+        self._held: dict[int, Any] = {}  # by address: while these are kept, nothing else lies there
         self._turn = -1  # whose turn it was to execute the last instruction
         self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
         # Who wrote last at an address, how much; what another core had written there.
@@ -257,7 +257,7 @@ class Journal:
                 moves = True
                 for access in bound:
                     memory = access.memory
-                    self._held[memory.uid] = memory
+                    self._held[memory.base] = memory
                     self._addresses.append(memory.base + access.offset)
             else:
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])

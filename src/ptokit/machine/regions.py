@@ -104,11 +104,13 @@ class Region:
 
     def __init__(self, memory: str, place: Rows | Ranges) -> None:
         self.memory = memory
-        self.rows = place if isinstance(place, Rows) else evenly(place)
+        self.rows = rows = place if isinstance(place, Rows) else evenly(place)
         self._ranges = None if isinstance(place, Rows) else place
-        if self.rows is not None:
-            self.start = self.rows.start
-            self.stop = self.start + self.rows.pitch * (self.rows.number - 1) + self.rows.width
+        if rows is not None:
+            start, width, pitch, number = rows
+            self.start, self.stop = start, start + pitch * (number - 1) + width
+            if pitch == width and number > 1:  # rows without a gap are one stretch
+                self.rows, self._ranges = Rows(start, width * number, width * number, 1), None
         else:
             assert self._ranges is not None
             self.start, self.stop = self._ranges[0][0], self._ranges[-1][1]
@@ -259,18 +261,18 @@ class RegionIndex:
 
     def __init__(self, memory: str) -> None:
         self.memory = memory
-        self._known: dict[Any, Region] = {}
+        self.known: dict[Any, Region] = {}  # by what an access says of its place
         self._few: list[Region] | None = []  # all of them, as long as they are few
         self._planes: dict[int, Plane] = {}
 
     def get(self, key: Any) -> Region | None:
-        return self._known.get(key)
+        return self.known.get(key)
 
     def add(self, key: Any, place: Rows | Ranges) -> Region | None:
         """Make the region of this key and connect it; None when it is empty."""
         if not place:
             return None
-        region = self._known[key] = Region(self.memory, place)
+        region = self.known[key] = Region(self.memory, place)
         self.connect(region)
         return region
 
@@ -314,7 +316,8 @@ class RegionIndex:
         """The regions that share bytes with one that is not connected."""
         if self._few is not None:
             return [each for each in self._few if region.overlaps(each)]
-        start, stop, found = region.start, region.stop, list[Region]()
+        start, stop = region.start, region.stop
+        found: list[Region] = []
         seen = {region}
         for plane in self._planes.values():
             if stop <= plane.low or plane.high <= start:
@@ -330,16 +333,16 @@ class RegionIndex:
 
     def close(self) -> None:
         """Let go of all regions, which are their own peers."""
-        for region in self._known.values():
+        for region in self.known.values():
             region.peers.clear()
             region.write, region.additions, region.reads = None, {}, {}
-        self._known.clear()
+        self.known.clear()
         self._planes.clear()
         self._few = []
 
     def forget(self) -> None:
         """Forget who touched what; the regions stay known."""
-        for region in self._known.values():
+        for region in self.known.values():
             region.forget()
 
 
