@@ -29,6 +29,7 @@ ALSO = ("CHANGELOG.md", "CONTRIBUTING.md")  # pages that lie above the folder
 SHOWN = (".md", ".svg", ".png")
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.M | re.S)
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"  # sources would crowd the answers
 LEXERS = {".py": "python", ".cpp": "cpp", ".hpp": "cpp", ".json": "json", ".toml": "toml"}
 PARTS = ROOT / "tools/site"  # the style sheet, and a script for the search
 
@@ -179,7 +180,8 @@ def _source(path: Path, name: str) -> str:
         return f"# {name}\n\n{listed}\n"
     text = path.read_text("utf-8")
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`{3,}", text)), default=0))
-    return f"# {name}\n\n{fence}{LEXERS.get(path.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
+    head = f"{UNSEARCHED}# {name}\n\n{fence}{LEXERS.get(path.suffix, 'text')}"
+    return f"{head}\n{text.rstrip()}\n{fence}\n"
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,19 +153,59 @@ func.func @all(%n: index) {
 """)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("mkdocs") is None, reason="mkdocs is not installed")
-def test_the_site_is_built_strictly(site: Site, tmp_path: Path) -> None:
-    """No warning, and no address of anybody else in what a browser loads."""
-    site.write(tmp_path / "docs")
-    (tmp_path / "mkdocs.yml").write_text(navigation(), "utf-8")
+@pytest.fixture(scope="module")
+def built(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    if find_spec("mkdocs") is None:
+        pytest.skip("mkdocs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    site.write(folder / "docs")
+    (folder / "mkdocs.yml").write_text(navigation(), "utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    home = (tmp_path / "site/index.html").read_text("utf-8")
+    return folder / "site"
+
+
+@pytest.mark.slow
+def test_the_site_is_built_strictly_and_names_nobody_else(built: Path) -> None:
+    home = (built / "index.html").read_text("utf-8")
     loaded = re.findall(r'<(?:script|img|iframe)[^>]*src="([^"]+)"', home)
-    loaded += re.findall(
-        r'<link[^>]*rel="(?:stylesheet|preload|preconnect)"[^>]*href="([^"]+)"', home
-    )
+    loaded += re.findall(r'<link[^>]*rel="(?:stylesheet|preload)"[^>]*href="([^"]+)"', home)
     assert loaded
     assert not [each for each in loaded if "://" in each]
+
+
+SEEN = ("index", "guide/memory", "isa/TLOAD", "zh/TASSIGN", "guide/operations", "errors/tiles")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 400])
+def test_pages_fit_their_window_and_can_be_searched(built: Path, width: int) -> None:
+    """In a browser, from files: nothing is asked of a network, nothing hangs over the edge."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    with playwright.sync_playwright() as started:
+        try:
+            browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        except playwright.Error:
+            pytest.skip("there is no Chromium")
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        asked: list[str] = []
+        said: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        for name in SEEN:
+            page.goto((built / f"{name}.html").as_uri())
+            page.wait_for_timeout(200)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            broken = "[...document.images].filter(i => !i.naturalWidth).map(i => i.src)"
+            assert page.evaluate(broken) == [], name
+        if width < 800:
+            page.click("label.md-header__button[for=__search]")
+        page.click("input.md-search__input")
+        page.keyboard.type("TROWSUM", delay=50)
+        page.wait_for_selector(".md-search-result__item", timeout=60_000)
+        assert not said
+        assert all(url.startswith("file:") for url in asked)
+        browser.close()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 
 import pytest
 
 from ptokit.isa import INSTRUCTIONS
+from ptokit.report import pages
 from ptokit.report.pages import index, markdown, translated
-from ptokit.report.words import Words
+from ptokit.report.words import Words, phrases
 from tests.command import command
 
 FIVE = ("TASSIGN", "TLOAD", "TALLOC", "TEXPANDS", "TTRANS")
@@ -60,7 +62,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("name", FIVE)
+@pytest.mark.parametrize("name", [*FIVE, "TADD", "TMULS", "TROWEXPANDADD", "TPARTMAX", "set_flag"])
 def test_no_phrase_is_left_untranslated(name: str) -> None:
     say = Words("zh")
     page = translated(INSTRUCTIONS[name], say)
@@ -86,9 +88,9 @@ def test_the_memory_spaces_are_a_table() -> None:
 
 @pytest.mark.parametrize("name", FIVE)
 def test_codes_and_programs_are_those_of_the_english_page(name: str) -> None:
-    pages = [markdown(INSTRUCTIONS[name], lang) for lang in ("en", "zh")]
+    both = [markdown(INSTRUCTIONS[name], lang) for lang in ("en", "zh")]
     blocks, ids = (
-        [re.findall(pattern, page, re.M | re.S) for page in pages]
+        [re.findall(pattern, page, re.M | re.S) for page in both]
         for pattern in (r"^```\w.*?^```$", r"^\| ([\w.-]+) \|")
     )
     assert blocks[0] == blocks[1]
@@ -102,6 +104,33 @@ def test_every_instruction_has_a_chinese_summary() -> None:
         say(insn.cost.name)
     assert not say.missing
     assert "两个 Tile 相加。" in index(list(INSTRUCTIONS.values()), "zh")
+
+
+def test_the_catalogue_holds_nothing_that_no_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_examples", lambda insn, say: [])  # they are the same everywhere
+    asked: set[str] = set()
+    found = Words._found
+
+    def noting(self: Words, text: str) -> str | None:
+        asked.add(" ".join(text.split()))
+        return found(self, text)
+
+    monkeypatch.setattr(Words, "_found", noting)
+    every = list(INSTRUCTIONS.values())
+    index(every, "zh")
+    for insn in every:
+        translated(insn, Words("zh"))
+    asked |= {"Example", "A mistake"}
+    file = resources.files("ptokit.report").joinpath("zh.po").read_text("utf-8")
+    idle = [
+        source
+        for source, _ in phrases(file)
+        if source not in asked
+        and not any(
+            map(re.compile(re.sub(r"\\\{[a-z]\\\}", ".+", re.escape(source))).fullmatch, asked)
+        )
+    ]
+    assert not idle
 
 
 def test_what_has_no_translation_is_counted() -> None:

@@ -58,12 +58,12 @@ def pipe_name(insn: Insn, say: Words = ENGLISH) -> str:
 
 
 def type_rows(group: Types) -> list[tuple[str, str, str]]:
-    """(target, element types, assertion id) per target."""
+    """(target, element types, assertion id) per target; no types where it is not available."""
     rows: list[tuple[str, str, str]] = []
     for target in TARGETS:
         combos = group.allowed.get(target)
         if combos is None:
-            rows.append((target, "not available", ""))
+            rows.append((target, "", ""))
         else:
             listed = sorted(",".join(t.name for t in combo) for combo in combos)
             rows.append((target, " ".join(listed), group.ids.get(target, "")))
@@ -129,7 +129,7 @@ def translated(insn: Insn, say: Words) -> str:
         for group in insn.types:
             of = say("Of {a}:").format(a=say.listed(group.of))
             lines += [of, "", *_table(say, "target", "types", "id")]
-            lines += [_row(t, say(types) if not id else types, id) for t, types, id in
+            lines += [_row(t, listed or say("not available"), id) for t, listed, id in
                       type_rows(group)]  # fmt: skip
             lines.append("")
     if insn.rules:
