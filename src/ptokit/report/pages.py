@@ -180,8 +180,9 @@ def _memories(say: Words) -> list[str]:
     lines += _table(say, "TileType", "memory", *TARGETS, "alignment")
     for kind in PROFILES[TARGETS[0]].spaces:
         spaces = [PROFILES[target].spaces[kind] for target in TARGETS]
-        sizes = [f"{s.capacity // KIB} KB" if s.capacity else "-" for s in spaces]
-        lines.append(_row(kind.name, spaces[0].memory, *sizes, f"{spaces[0].alignment} B"))
+        sizes = [f"{s.capacity // KIB} KB" if s.capacity else "N/A" for s in spaces]
+        memory = spaces[0].memory.partition("-")[0]  # scales lie beside L0A, in a part of their own
+        lines.append(_row(kind.name, memory, *sizes, f"{spaces[0].alignment} B"))
     return [*lines, ""]
 
 
