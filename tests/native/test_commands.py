@@ -16,18 +16,23 @@ from ptokit import cpp, loads
 from ptokit.base.diagnostics import UsageError
 from ptokit.cli import COMMANDS, app
 from ptokit.cli.answer import Exit
-from tests.native.support import needs_compiler, source
+from tests.native.support import line_of, needs_compiler, source
 
 pytestmark = needs_compiler
 
 KERNELS = """
+template <pipe_t A, pipe_t B> AICORE void Sync()
+{
+    set_flag(A, B, EVENT_ID0);
+    wait_flag(A, B, EVENT_ID0);
+}
 extern "C" __global__ AICORE void add(__gm__ float* out, __gm__ float* a, float s)
 {
     T x, z;
     TASSIGN(x, 0x0); TASSIGN(z, 0x4000);
     G ga(a + get_block_idx() * 1024), gz(out + get_block_idx() * 1024);
     TLOAD(x, ga);
-    PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+    Sync<PIPE_MTE2, PIPE_V>();  // loaded
     TADDS(z, x, s);
     PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
     TSTORE(gz, z);
@@ -146,3 +151,8 @@ def test_arguments_can_be_named_at_every_door(file: Path, command: str) -> None:
     asked = [sys.executable, "-m", "ptokit", *words]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == Exit.OK, done.stderr
+    if command == "time":  # a wait in a helper is told with the call
+        lines = [line_of(KERNELS, words) for words in ("wait_flag(A", "Sync<PIPE_MTE2")]
+        assert (
+            "kernel.cpp:{} called at kernel.cpp:{}, set behind TLOAD".format(*lines) in done.stdout
+        )

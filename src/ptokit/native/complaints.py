@@ -20,6 +20,7 @@ _LINE = re.compile(
 _ASSERTED = re.compile(
     r"static assertion failed.*?: \"?(?P<id>(?:SA|PA)-\d+|\w+\.\w+): (?P<rule>[^\"]*)"
 )
+_REFUSED = re.compile(r"call to .* declared with .?(attribute error|error. attribute): ")
 # What led to the next error, and to the last one.
 _BEFORE = re.compile(r"required from|in .constexpr. expansion")
 _BEHIND = re.compile(r"requested here|in call to|in expansion of macro|expanded from")
@@ -53,4 +54,4 @@ def _told(text: str, at: Location, code: str = "cpp") -> Diagnostic:
     asserted = _ASSERTED.search(text)
     if asserted is not None:
         return Diagnostic(asserted["id"], asserted["rule"], at)
-    return Diagnostic(code, text, at)
+    return Diagnostic(code, _REFUSED.sub("", text), at)

@@ -62,6 +62,12 @@ def _short(line: Location) -> str:
     return f"{Path(line.file).name}:{line.line}"
 
 
+def _with_caller(line: Location) -> str:
+    """A line, and that of the call which led there: helpers hide the one that matters."""
+    line = line.origin or line
+    return _short(line) + "".join(f" called at {_short(each)}" for each in line.callers[:1])
+
+
 def _in_brackets(line: Location | None) -> str:
     return "" if line is None else f" ({_short(line)})"
 
@@ -266,7 +272,7 @@ class Timing:
 
     def _wait(self, core: Timed, stall: Stall) -> Wait:
         item = self._item(stall.item)
-        here = f"{item.label} {_short(where(item.site))}"
+        here = f"{item.label} {_with_caller(where(item.site))}"
         signal = self._item(stall.giver) if stall.giver >= 0 else None
         work = self._item(stall.behind) if stall.behind >= 0 else None
         other = work or signal
@@ -280,9 +286,9 @@ class Timing:
             reason = f" for {PIPE_NAMES[(work or item).pipe]}: {here}"
         if work is not None and behind is not None:
             comma = "" if signal is not None else ","
-            reason += f"{comma} behind {work.label} {_short(behind)}"
+            reason += f"{comma} behind {work.label} {_with_caller(behind)}"
         elif behind is not None:
-            reason += f" {_short(behind)}"
+            reason += f" {_with_caller(behind)}"
         return Wait(
             PIPE_NAMES[stall.pipe],
             self.core_name(core),
