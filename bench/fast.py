@@ -170,6 +170,14 @@ what each row does; `--whole` adds the sizes and types that are left out here.
 
 {goals}
 
+## First launches
+
+Sizes that were never seen need no second launch where nothing is checked (`path="lowered"` and
+`check=False`): the program runs as one function of the processor, with its loops, and instructions
+are calls into the library as soon as they have met their operands. Once that is compiled, a launch
+with other sizes takes a quarter to a fifteenth of its steps. `kernel.coverage` says what Python
+executes all the same, and why; undefined bytes and bounds are checked as in steps.
+
 Which instructions are compiled, and what the others lack, `python tools/compiled.py` prints; the
 others run as the NumPy code of their record, on the same memory. Large products are bound by the
 multiplications themselves: NumPy's library and ours reach about 90 % of what the processor can do,

@@ -193,6 +193,18 @@ def test_a_launch_is_repeated_after_it_ran_as_a_driver() -> None:
     assert drivers.asked == asked
 
 
+def test_what_is_interpreted_is_said_with_the_reason() -> None:
+    launched = looped(DOUBLED, FILLED)
+    ran(launched, 20, 0)
+    assert launched.coverage == {}
+    chosen = f"""%is = arith.cmpi eq, %i, %c0 : index
+      %w = scf.if %is -> ({_WIDE}) {{ scf.yield %v : {_WIDE} }} else {{ scf.yield %v : {_WIDE} }}
+      pto.treshape ins(%u : {_TILE}) outs(%w : {_WIDE})"""
+    alike = looped(chosen, f"{FILLED}\n%v = pto.alloc_tile addr = %a1 : {_WIDE}")
+    assert ran(alike, 4, 0)[1] == []
+    assert alike.coverage == {"@f": "a tile that changes and is handed on"}
+
+
 FLOW = {
     "branches": f"""%odd = arith.remsi %i, %c2 : index
       %is = arith.cmpi eq, %odd, %c0 : index

@@ -68,6 +68,12 @@ class Kernel:
         """What the kernel is made of: a Python function, or a function of a text."""
         return self.source.function
 
+    @property
+    def coverage(self) -> dict[str, str]:
+        """What Python has executed of launches that run compiled: instructions, or whole functions
+        (@name), and why."""
+        return self.programs.memory.interpreted
+
     def __getitem__(self, grid: int | tuple[int, ...]) -> Launch:
         """`k[6]`, or `k[2, 3]`: six blocks, of which get_block_idx() counts the last axis first."""
         sizes: tuple[Any, ...] = grid if isinstance(grid, tuple) else (grid,)

@@ -54,6 +54,11 @@ class LaunchMemory:
             self._drivers[module] = Drivers(module)
         return self._drivers.get(module)
 
+    @property
+    def interpreted(self) -> dict[str, str]:
+        """What Python executes of programs that run as functions of the processor, and why."""
+        return {name: why for each in self._drivers.values() for name, why in each.lacks.items()}
+
     def verdict(self, question: Hashable | None) -> tuple[Diagnostic, ...] | None:
         """What a check has found of launches like this one; None: nobody has checked one."""
         return None if question is None else self._verdicts.get(question)

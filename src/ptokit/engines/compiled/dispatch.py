@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
+from functools import cache
 
 from ptokit.engines.compiled.text import Function, Value, module_text
 
@@ -45,6 +46,7 @@ class State(_Counted):
     SETTINGS = auto()  # changes with the registers of the core
     CALLBACK = auto()
     DISPATCH = auto()
+    ORDER = auto()
     OPERANDS = auto()  # the words of the operation in hand
     FLAGS = auto()  # by number: 0, or 1 + the site that has raised it
     CONSTANTS = auto()  # arguments, and what does not change while a core runs
@@ -77,9 +79,11 @@ _LANES = 64
 _BYTES = f"<{_LANES} x i8>"
 _FOLD = "define internal i8 @{}(ptr %shadow, ptr %rows, i64 %count) nounwind"
 _FILL = "define internal void @{}(ptr %shadow, ptr %rows, i64 %count, i8 %value) nounwind"
+_ORDER = "define i64 @{}(ptr %state, i64 %number, i64 %flag, i64 %raises) nounwind"
 _DISPATCH = "define i64 @{}(ptr %state, ptr %site, i64 %number, i64 %count) nounwind"
 
 
+@cache
 def dispatcher(name: str) -> str:
     """The module of the dispatcher."""
     fold_and, fold_or, fill = (f"{name}_{each}" for each in ("and", "or", "fill"))
@@ -91,6 +95,34 @@ def dispatcher(name: str) -> str:
             _dispatched(name, fold_and, fold_or, fill),
         ]
     )
+
+
+@cache
+def orderer(name: str) -> str:
+    """The module of what only orders: flags are words, as long as nobody waits."""
+    code = Function(name, _ORDER, "unreachable")
+    ask, quick, flag, done = (code.fresh(each) for each in ("ask", "quick", "flag", "done"))
+    code.branch(code.compare("ne", code.load("%state", State.SLOW), "0"), ask, quick)
+    code.label(quick)
+    code.branch(code.compare("eq", "%flag", str(MISSED)), done, flag)
+    code.label(flag)
+    place = code.entry(code.load("%state", State.FLAGS, "ptr"), "%flag")
+    word, raises = code.load(place), code.compare("ne", "%raises", "0")
+    is_down, is_up = code.compare("eq", word, "0"), code.compare("sgt", word, "0")
+    may = code.do(f"select i1 {raises}, i1 {is_down}, i1 {is_up}")
+    by = code.number("add", "%number", "1")
+    after, set_ = code.do(f"select i1 {raises}, i64 {by}, i64 0"), code.fresh("set")
+    code.branch(may, set_, ask)
+    code.label(set_)
+    code.store(after, place)
+    code.jump(done)
+    code.label(done)
+    code.act("ret i64 0")
+    code.label(ask)
+    asked = code.load("%state", State.CALLBACK, "ptr")
+    code.act(f"ret i64 {code.do(f'call i64 {asked}(i64 %number)')}")
+    code.label(code.fresh("never"))
+    return code.text()
 
 
 def _folded(name: str, operation: str, start: str) -> Function:

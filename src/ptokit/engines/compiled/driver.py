@@ -28,6 +28,7 @@ from ptokit.engines.compiled.dispatch import (
     State,
     Variant,
     dispatcher,
+    orderer,
 )
 from ptokit.engines.compiled.held import Home, Window, chopped
 from ptokit.engines.compiled.host import Unsupported
@@ -52,7 +53,7 @@ from ptokit.machine.regions import Rows
 from ptokit.machine.scheduler import LaunchMachine
 from ptokit.machine.sync import NO_OPERANDS
 
-_OFTEN = 3  # times that operands must come to be worth a variant
+_OFTEN = 3  # times that operands must come to be worth a variant whose functions are not loaded
 _MOST_VARIANTS = 64  # of one operation
 _MOST_MEMORIES = 1 << 12
 _MOST_BUFFERS = 1 << 10
@@ -181,10 +182,19 @@ class Compiled:
         self.library, self.driver = library, driver
         self.function = _DRIVER(library.function(driver.text, is_hasty=True))
         self.dispatch = library.function(dispatcher(NAME))
-        self.steps: list[Step] = [_step(site.op) for site in driver.sites]
-        self.orders = [_orders(site.op) for site in driver.sites]
+        self.order = library.function(orderer(NAME))
+        self._steps: dict[int, tuple[Step, bool]] = {}
         self.heads = np.zeros(max(1, len(driver.sites)), np.int64)
         self.forget()
+
+    def step(self, number: int) -> tuple[Step, bool]:
+        """What executes the operation of a site, and whether it gives or takes tokens."""
+        found = self._steps.get(number)
+        if found is None:
+            op = self.driver.sites[number].op
+            step = in_a_row([op]) if is_static(op) else fast_step(op)
+            found = self._steps[number] = step, _orders(op)
+        return found
 
     def forget(self) -> None:
         """Begin with no variants: they speak of memories by numbers that are others now."""
@@ -192,10 +202,6 @@ class Compiled:
         self.variants: list[dict[bytes, Array | None]] = [{} for _ in self.driver.sites]
         self.seen: list[dict[bytes, int]] = [{} for _ in self.driver.sites]
         self.kept: list[Any] = []  # operands that must not go as long as variants speak of them
-
-
-def _step(op: Op) -> Step:
-    return in_a_row([op]) if is_static(op) else fast_step(op)
 
 
 def _orders(op: Op) -> bool:
@@ -248,7 +254,7 @@ class Run:
             state[word] = array.ctypes.data
         state[State.END] = self._stream.ctypes.data + self._stream.nbytes
         state[State.CALLBACK] = ctypes.cast(callback, ctypes.c_void_p).value or 0
-        state[State.DISPATCH] = compiled.dispatch
+        state[State.DISPATCH], state[State.ORDER] = compiled.dispatch, compiled.order
         pipes = self._machine.target.pipes[self._machine.core.kind]
         for number, (_, flag) in enumerate(compiled.driver.flags):
             if flag.src not in pipes or flag.dst not in pipes:
@@ -334,10 +340,11 @@ class Run:
         frame: Frame = {}
         for (value, each), own in zip(site.given, chopped(words, held), strict=True):
             frame[value] = each.taken(self, own)
-        if compiled.orders[number]:
+        step, orders = compiled.step(number)
+        if orders:
             self._settle()
         self._tape.last = None
-        compiled.steps[number](self._interpreter, frame)
+        step(self._interpreter, frame)
         made = [word for value, each in site.made for word in each.given(self, frame[value])]
         for index in site.changed:
             value, each = site.given[index]
@@ -397,10 +404,11 @@ class Run:
         variants, seen = compiled.variants[number], compiled.seen[number]
         if key in variants or len(variants) >= _MOST_VARIANTS or self._tape.last is None:
             return
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] < _OFTEN:
-            return
         note, natives = self._tape.last
+        seen[key] = seen.get(key, 0) + 1
+        is_loaded = natives is not None and all(compiled.library.has(n.kernel) for n in natives)
+        if seen[key] < (1 if is_loaded else _OFTEN):
+            return
         if note.call.insn is not site.op.insn:  # work that had to wait for this one
             return
         try:

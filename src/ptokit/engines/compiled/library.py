@@ -67,6 +67,10 @@ class Library:
         if kernel not in self._texts:
             self._texts[kernel] = kernel.text(NAME)
 
+    def has(self, kernel: Kernel) -> bool:
+        """Whether a function is compiled and loaded."""
+        return kernel in self._addresses
+
     def address(self, kernel: Kernel) -> int:
         """Where the function lies, compiled if need be; raises as `write` does."""
         found = self._addresses.get(kernel)

@@ -15,7 +15,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines import sync_ops
-from ptokit.engines.compiled.dispatch import State
+from ptokit.engines.compiled.dispatch import MISSED, State
 from ptokit.engines.compiled.held import (
     TILE_WORDS,
     Address,
@@ -123,7 +123,7 @@ class _Writer:
     def written(self) -> Driver:
         code = self._code
         self._operands = code.load("%state", State.OPERANDS, "ptr")
-        self._flag_words = code.load("%state", State.FLAGS, "ptr")
+        self._orders = code.load("%state", State.ORDER, "ptr")
         self._known = code.load("%state", State.CONSTANTS, "ptr")
         self._callback = code.load("%state", State.CALLBACK, "ptr")
         self._dispatch = code.load("%state", State.DISPATCH, "ptr")
@@ -554,30 +554,17 @@ class _Writer:
         self._dispatched(number, site)
 
     def _order(self, op: Op) -> None:
-        """What only orders: flags are words here, as long as nobody waits."""
+        """What only orders."""
         effects, code = effects_of(op), self._code
-        quick, asked, done = (code.fresh(each) for each in ("quick", "ask", "done"))
-        is_slow = code.compare("ne", code.load("%state", State.SLOW), "0")
         flags = [e for e in effects if isinstance(e, Signal | Wait) and isinstance(e.token, Flag)]
         if len(flags) > 1 or any(not isinstance(e, Barrier) and e not in flags for e in effects):
             self._by_python(op)
             return
-        number, site = self._site(op)
-        code.branch(is_slow, asked, quick)
-        code.label(quick)
-        if flags:
-            (effect,) = flags
-            word = code.entry(self._flag_words, self._flag(effect))
-            test = "eq" if isinstance(effect, Signal) else "sgt"
-            set_ = code.fresh("set")
-            code.branch(code.compare(test, code.load(word), "0"), set_, asked)
-            code.label(set_)
-            code.store(str(number + 1) if isinstance(effect, Signal) else "0", word)
-        code.jump(done)
-        code.label(asked)
-        self._ask(number, site)
-        code.jump(done)
-        code.label(done)
+        number, _ = self._site(op)
+        flag = self._flag(flags[0]) if flags else MISSED
+        raises = int(bool(flags) and isinstance(flags[0], Signal))
+        given = f"ptr %state, i64 {number}, i64 {flag}, i64 {raises}"
+        self._checked(code.do(f"call i64 {self._orders}({given})"))
 
     def _flag(self, effect: Signal | Wait) -> int:
         token = effect.token
