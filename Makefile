@@ -52,6 +52,7 @@ bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/READM
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/kernels.py
 	@$(BIN)/python bench/fast.py
+	@$(BIN)/python bench/values.py
 	@$(BIN)/python bench/lowering.py
 	@$(BIN)/python bench/text.py
 	@$(BIN)/python bench/cpp.py

@@ -15,6 +15,7 @@ import gemm as gemm_tiles
 import layer_norm as layer_norm_tiles
 import quantize as quantize_tiles
 import softmax as softmax_tiles
+import topk as topk_tiles
 import transpose as transpose_tiles
 import vector_add as vector_add_tiles
 from harness import main
@@ -63,13 +64,36 @@ def transpose(x, y):
 
 @kernel(mode="auto")
 def quantize(x, codes, back, *, with_scratch):
+    # Quantising is an instruction of its own: calls stand between values, on the tiles of theirs.
+    small = Tile[TileType.Vec, int8, 32, 128]()
+    restored, scratch = [Tile[TileType.Vec, float32, 32, 128]() for _ in range(2)]
+    zero = full((32, 1), 0.0)
     for row in range(0, x.shape[0], 32):
         t = load(x[row : row + 32, :])
         top = rowmax(abs(t))
-        whole = (t * (127.0 / top)).to(int32).to(float32)  # rounded once
-        small = whole.to(float16).to(int8)
-        store(codes[row : row + 32, :], small)
-        store(back[row : row + 32, :], small.to(float16).to(float32) * (top * (1.0 / 127.0)))
+        given = [(127.0 / top).tile, scratch] if with_scratch else [(127.0 / top).tile]
+        TQUANT[QuantType.INT8_SYM](small, t.tile, *given)
+        TDEQUANT(restored, small, (top * (1.0 / 127.0)).tile, zero.tile)
+        store(codes[row : row + 32, :], Value(small))
+        store(back[row : row + 32, :], Value(restored))
+
+
+@kernel(mode="auto")
+def topk(x, values, indices, *, k):
+    columns = Tile[TileType.Vec, uint32, 1, 512]()
+    runs, merged, ordered = [Tile[TileType.Vec, float32, 1, 1024]() for _ in range(3)]
+    front = Tile[TileType.Vec, float32, 1, 2 * k]()
+    best, where_ = Tile[TileType.Vec, float32, 1, k](), Tile[TileType.Vec, uint32, 1, k]()
+    TCI(columns, 0)
+    for r in range(x.shape[0]):
+        TSORT32(runs, load(x[r : r + 1, :]).tile, columns)  # sorting has no sign of its own
+        TMRGSORT(merged, runs, 64)
+        TMRGSORT(ordered, merged, 256)
+        TSUBVIEW(front, ordered, 0, 0)
+        TGATHER[MaskPattern.P0101](best, front)
+        TGATHER[MaskPattern.P1010](where_, front)
+        store(values[r : r + 1, :], Value(best))
+        store(indices[r : r + 1, :], Value(where_))
 
 
 @kernel(mode="auto")
@@ -115,6 +139,7 @@ HERE = {
     transpose: transpose_tiles.CASES[0],
     gemm: gemm_tiles.CASES,
     quantize: quantize_tiles.CASES,
+    topk: topk_tiles.CASES,
     flash_attention: attention_tiles.CASES,
 }
 CASES = [
