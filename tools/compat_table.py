@@ -191,7 +191,7 @@ def _tables(folder: Path) -> Iterator[str]:
 
 def _is_whole(kind: Type) -> bool:
     is_number = isinstance(kind, ScalarType)
-    return is_number and (kind.dtype is None or kind.dtype.is_integer)
+    return is_number and kind.name != "i1" and (kind.dtype is None or kind.dtype.is_integer)
 
 
 def _merit(runs: Sequence[Outcome]) -> tuple[int, int]:

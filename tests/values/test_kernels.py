@@ -38,7 +38,7 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "name", ["vector_add", "gelu", "softmax", "layer_norm", "transpose", "gemm"]
+    "name", ["vector_add", "gelu", "softmax", "layer_norm", "transpose", "gemm", "quantize"]
 )
 def test_both_styles_leave_the_same_bytes(pairs: Any, name: str, path: str) -> None:
     ours, cases = next((k, c) for k, c in pairs.items() if k.name == name)
