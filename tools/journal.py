@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import signal
-import sys
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
+
+from ptokit.tasks import Executor, Task, Work, followed
+
+__all__ = ["Journal", "TimeUp", "apart", "followed", "limited"]
 
 ROOT = Path(__file__).resolve().parent.parent
-TELLS = 20.0  # seconds between two lines that say how far a run is
 
 U = TypeVar("U")
 V = TypeVar("V")
@@ -111,59 +109,9 @@ def apart(
     A process has a share of the units. One that dies has `lost` the unit in hand; the rest of its
     share goes to another.
     """
-    context = multiprocessing.get_context("fork")
-    waiting = list(units)
-    running: dict[Any, tuple[list[U], Any]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                mine, waiting = waiting[:share], waiting[share:]
-                ours, theirs = cast("tuple[Any, Any]", context.Pipe(duplex=False))
-                process = context.Process(target=_share, args=(theirs, mine, work))
-                process.start()
-                theirs.close()
-                running[ours] = mine, process
-            for ours in cast("list[Any]", wait(list(running))):
-                mine, process = running[ours]
-                try:
-                    said = ours.recv()
-                except EOFError:
-                    del running[ours]
-                    process.join()
-                    if mine:
-                        yield lost(mine.pop(0), f"its process ended with code {process.exitcode}")
-                        waiting = mine + waiting
-                else:
-                    mine.pop(0)
-                    yield said
-    finally:
-        for _, process in running.values():
-            process.kill()
-            process.join()
-
-
-def _share(to: Any, units: Sequence[U], work: Callable[[U], V]) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # kernels and host programs may print
-    for unit in units:
-        to.send(work(unit))
-
-
-def followed(
-    found: Iterable[V], title: str, total: int, known: int, is_bad: Callable[[V], bool]
-) -> Iterator[V]:
-    """The same, with a line now and then on standard error: how far it is, how many are bad."""
-    start = told = time.monotonic()
-    done, bad = known, 0
-    for each in found:
-        done, bad = done + 1, bad + is_bad(each)
-        yield each
-        now = time.monotonic()
-        if now - told > TELLS or done == total:
-            told = now
-            rest = (now - start) / (done - known) * (total - done)
-            print(
-                f"{title}: {done} of {total}, {bad} of them not as they should; "
-                f"{now - start:.0f} s, about {rest:.0f} s more",
-                file=sys.stderr,
-                flush=True,
-            )
+    executor = Executor(jobs, retries=0, life=share, apart=True)
+    for each in executor.results(Work(work), (Task(str(unit), unit) for unit in units)):
+        if each.trouble is not None and each.trouble.error is None:
+            yield lost(each.task.data, each.trouble.reason)
+        else:
+            yield each.get()

@@ -13,7 +13,6 @@ whether all of them have one.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import re
 import sys
 import warnings
@@ -27,6 +26,7 @@ from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.from_text import Program, loads
 from ptokit.ir.micro import micro_group
 from ptokit.ir.sections import sections
+from ptokit.tasks import Executor, Task, Work
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from corpus import Facts, classified
@@ -242,8 +242,8 @@ def main() -> int:
     parser.add_argument("--table", type=Path, help="write the table here")
     asked = parser.parse_args()
     files = list(chosen(asked.folder, asked.only))
-    with multiprocessing.Pool(asked.jobs) as pool:
-        found = pool.map(partial(judged, asked.folder), files)
+    work, tasks = Work(partial(judged, asked.folder)), (Task(str(file), file) for file in files)
+    found = [each.get() for each in Executor(asked.jobs).results(work, tasks, ordered=True)]
     if asked.table is not None:
         asked.table.write_text(page(found), "utf-8")
     else:

@@ -10,10 +10,10 @@ import gc
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from ptokit.isa import remedies
+from ptokit.tasks import Executor, Task, Work
 from tests.fuzz.doors import Outcome, outcome
 
 CHUNK = 50
@@ -38,20 +38,21 @@ def main() -> int:
     began = time.monotonic()
     done = accepted = 0
     wrong: list[int] = []
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for outcomes in pool.map(chunk, chunks):
-            for each in outcomes:
-                accepted += each.accepted
-                if each.differences:
-                    wrong.append(each.program.seed)
-                    print(f"seed {each.program.seed} ({each.program.mode}), {each.target}:")
-                    print(*(f"  {d}" for d in each.differences), sep="\n")
-                    if options.sources:
-                        print(each.program.source)
-            done += len(outcomes)
-            if sys.stderr.isatty():
-                rate = done / (time.monotonic() - began)
-                print(f"\r{done} of {last - first}, {rate:.0f}/s", end="", file=sys.stderr)
+    tasks = (Task(str(seeds), seeds) for seeds in chunks)
+    for result in Executor(options.jobs).results(Work(chunk), tasks, ordered=True):
+        outcomes = result.get()
+        for each in outcomes:
+            accepted += each.accepted
+            if each.differences:
+                wrong.append(each.program.seed)
+                print(f"seed {each.program.seed} ({each.program.mode}), {each.target}:")
+                print(*(f"  {d}" for d in each.differences), sep="\n")
+                if options.sources:
+                    print(each.program.source)
+        done += len(outcomes)
+        if sys.stderr.isatty():
+            rate = done / (time.monotonic() - began)
+            print(f"\r{done} of {last - first}, {rate:.0f}/s", end="", file=sys.stderr)
     refused = done - accepted
     said = f"{accepted} run, {refused} refused, {len(wrong)} with different verdicts"
     print(f"fuzz: {done} kernels of seeds {first}:{last}: {said}")

@@ -20,10 +20,8 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import repeat
 from pathlib import Path
 from types import FrameType
 
@@ -31,6 +29,7 @@ import ptokit
 from ptokit.base.diagnostics import InternalError, PtoError
 from ptokit.from_text import Program, formatted
 from ptokit.ir.printer import print_module
+from ptokit.tasks import Executor, Task, Work
 from tests.text.table import forms, module_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -364,24 +363,26 @@ def main() -> int:
     bugs: Counter[str] = Counter()
     chunks = [range(n, min(n + CHUNK, last)) for n in range(first, last, CHUNK)]
     began = time.monotonic()
-    with ProcessPoolExecutor(options.jobs) as pool:
-        if options.unchanged:
-            results = iter([unchanged(options.folder)])
-        else:
-            results = pool.map(chunk, chunks, repeat(options.folder))
-        for outcomes in results:
-            for each in outcomes:
-                loaded += each.is_loaded
-                taken += each.is_taken
-                for bug in each.bugs:
-                    if bug.kind not in bugs:
-                        where = f"seed {bug.seed} ({bug.source}), {bug.door}"
-                        print(f"{where}: {bug.kind}: {bug.message}", flush=True)
-                    bugs[bug.kind] += 1
-            done += len(outcomes)
-            if sys.stderr.isatty():
-                rate = done / (time.monotonic() - began)
-                print(f"\r{done}, {rate:.0f}/s", end="", file=sys.stderr)
+    if options.unchanged:
+        results = iter([unchanged(options.folder)])
+    else:
+        tasks = (Task(str(seeds), seeds) for seeds in chunks)
+        work = Work(chunk, (options.folder,))
+        found = Executor(options.jobs).results(work, tasks, ordered=True)
+        results = (each.get() for each in found)
+    for outcomes in results:
+        for each in outcomes:
+            loaded += each.is_loaded
+            taken += each.is_taken
+            for bug in each.bugs:
+                if bug.kind not in bugs:
+                    where = f"seed {bug.seed} ({bug.source}), {bug.door}"
+                    print(f"{where}: {bug.kind}: {bug.message}", flush=True)
+                bugs[bug.kind] += 1
+        done += len(outcomes)
+        if sys.stderr.isatty():
+            rate = done / (time.monotonic() - began)
+            print(f"\r{done}, {rate:.0f}/s", end="", file=sys.stderr)
     of = options.folder or "our texts"
     seeds = "as they are" if options.unchanged else f"of seeds {first}:{last}"
     said = f"{loaded} loaded, {taken} through every door, {bugs.total()} bugs of {len(bugs)} kinds"

@@ -33,6 +33,7 @@ class Executor:
     seconds: float | None = None
     retries: int = 2
     life: int = 500  # tasks of a process: what they leave behind in it goes with it
+    apart: bool = False  # one job is a process as well: what it breaks, this one does not see
 
     @staticmethod
     def of(jobs: Jobs) -> Executor:
@@ -53,7 +54,7 @@ class Executor:
     @property
     def is_here(self) -> bool:
         """Whether all is done in this very process."""
-        return self.jobs == 1 and not self.address and self.seconds is None
+        return self.jobs == 1 and not (self.address or self.seconds or self.apart)
 
     @property
     def nearby(self) -> Executor:
