@@ -145,7 +145,8 @@ __attribute__((noinline)) void copy_matrix_cc_to_gm(D* dst, ptokit::Local<pto::T
         "copy_matrix_cc_to_gm is simulated for plain rows: no unit flag, quantisation, relu or channel split");
     static constexpr TensorType type{element<D>(), (int64_t)pto::Layout::ND, {1, 1, 1, -1, -1}, {-1, -1, -1, -1, 1}};
     int64_t all = rows * dst_step;
-    TensorBase view{&type, (void*)dst, {1, 1, 1, rows, cols}, {all, all, all, dst_step, 1}};
+    int64_t sizes[] = {1, 1, 1, rows, cols}, strides[] = {all, all, all, dst_step, 1};
+    TensorBase view(type, (const void*)dst, sizes, strides);
     TileBase tile;
     tile.address = src.address(), tile.is_bound = true, tile.rows = rows, tile.cols = cols;
     tile.type = known_type({(int64_t)pto::TileType::Acc, element<S>(), (src_rows + 15) / 16 * 16, (cols + 15) / 16 * 16, (int64_t)pto::BLayout::ColMajor, -1, -1,
