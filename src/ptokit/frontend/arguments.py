@@ -185,7 +185,8 @@ def outlined(value: Any) -> Any:
 
 
 def _outline(leaf: Any) -> Any:
-    if not carries_array(leaf):
+    leaf = as_number(leaf, "an argument")
+    if isinstance(leaf, np.generic) or not carries_array(leaf):
         return leaf
     array = as_array(leaf)
     return np.empty(array.shape, array.dtype)
