@@ -2,6 +2,7 @@
 
     python tools/compiled.py            print a line for every instruction
     python tools/compiled.py TCVT       and the calls of one that run as their body does
+    python tools/compiled.py micro      the same of the operations of scopes
 
 A call is every sample of an instruction, on every target that has it; the others run as the NumPy
 code of their record, which gives the same bytes.
@@ -20,10 +21,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from ptokit import *  # noqa: F403 - samples name what they are made of
 from ptokit.base.diagnostics import PtoError
+from ptokit.base.dtypes import DType
 from ptokit.base.location import Location
 from ptokit.engines.compiled.replay import Tape
+from ptokit.engines.compiled.scopes import lacks
+from ptokit.from_text import loads
 from ptokit.frontend.session import running
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.micro import MICRO, Micro
+from ptokit.isa.micro.samples import examples, kinds, line, types
 from ptokit.isa.samples import Sample, samples
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import TARGETS
@@ -49,6 +55,18 @@ OFTEN = _OFTEN.split()  # those of almost all lines of public programs
 AS_BODIES = _AS_BODIES.split()  # as frequent as the last of them, and not compiled
 
 
+# Of scopes: what indices and counts of data decide, streams, and what permutes by a prefix. Some of
+# them are compiled where their masks are known when a scope is written.
+_OF_SCOPES = """
+    vselr vmulscvt vsldb vgather2 vgather2_bc vgatherb vsstb vscatter vsqz vusqz vsunpack vldas
+    vldus init_align vstus vstas vstur vstar sprclr pstu sprsti sprsts vmi.vselr vmi.channel_split
+    vmi.channel_merge vmi.unpack vmi.pack vmi.active_prefix_index vmi.compress vmi.expand_load
+    vmi.vgather vmi.vgatherb vmi.gather vmi.compress_store vmi.vscatter vmi.scatter vmi.vdhist
+    vmi.vchist
+"""
+AS_BODIES_OF_SCOPES = _OF_SCOPES.split()
+
+
 @dataclass
 class Coverage:
     """Of the calls of an instruction, how many are compiled."""
@@ -66,6 +84,33 @@ def covered(insn: Insn) -> Coverage:
             for sample in samples(insn, target):
                 _look(sample, found)
     return found
+
+
+def covered_in_scopes(record: Micro) -> Coverage:
+    """What becomes of an operation of scopes, for every combination of its types."""
+    found = Coverage()
+    for T, U in kinds(record):
+        module = loads(sample_function(record, T, U)).module
+        assert module.functions[0].body is not None
+        why = lacks(module.functions[0].body)
+        found.calls += 1
+        found.compiled += not why
+        if why:
+            found.lacks.setdefault(why.partition(": ")[2], []).append(f"{T.name} {U.name}")
+    return found
+
+
+def sample_function(record: Micro, T: DType, U: DType) -> str:
+    """A function that is handed everything an operation takes."""
+    given = types(record, T, U)
+    names: list[tuple[str, str]] = []
+    for slot in record.operands:
+        if not slot.is_optional:
+            many = [f"{slot.name}{n}" for n in range(3)] if slot.is_list else [slot.name]
+            names += [(name, given[slot.name]) for name in many]
+    params = ", ".join(f"%{name}: {type_}" for name, type_ in names)
+    shown = line(record, given, written=examples(record, T, U))
+    return f"func.func private @f({params}) {{\n{shown}\nreturn\n}}"
 
 
 def _look(sample: Sample, found: Coverage) -> None:
@@ -97,20 +142,24 @@ def in_examples() -> list[str]:
 
 
 def main() -> None:
+    is_micro = sys.argv[1:] == ["micro"]
     names = sys.argv[1:] or list(INSTRUCTIONS)
+    if is_micro:
+        names = [record.name for record in MICRO.values() if record.is_inside]
     whole = some = 0
     for name in names:
-        found = covered(INSTRUCTIONS[name])
+        found = covered_in_scopes(MICRO[name]) if is_micro else covered(INSTRUCTIONS[name])
         if not found.calls:
             continue
         whole += found.compiled == found.calls
         some += 0 < found.compiled < found.calls
         print(f"{name:24}{found.compiled:5} of {found.calls:3}  {'; '.join(found.lacks)}".rstrip())
-        if sys.argv[1:]:
+        if sys.argv[1:] and not is_micro:
             for calls in found.lacks.values():
                 print(*(f"    {call}" for call in calls), sep="\n")
+    if is_micro or not sys.argv[1:]:
+        print(f"\n{whole} of {len(names)} are compiled, {some} for some of their operands")
     if not sys.argv[1:]:
-        print(f"\n{whole} instructions are compiled, {some} for some of their operands")
         for group, of in (("the examples", in_examples()), ("most programs", [*OFTEN, *AS_BODIES])):
             counted = {name: covered(INSTRUCTIONS[name]) for name in of}
             working = {name: each for name, each in counted.items() if each.calls}

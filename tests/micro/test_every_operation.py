@@ -11,9 +11,10 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.from_text import loads
 from ptokit.ir.printer import print_module
 from ptokit.isa.micro import MICRO, Micro
-from ptokit.isa.micro.samples import examples, kinds, line, register, types
+from ptokit.isa.micro.samples import kinds, line, register, types
 from tests.micro.formulas import FORMULAS, Given
 from tests.micro.programs import run, scope
+from tools.compiled import sample_function
 
 CASES = [
     pytest.param(record, T, U, id=f"{record.name}-{T.name}-{U.name}")
@@ -22,22 +23,9 @@ CASES = [
 ]
 
 
-def function(record: Micro, T: DType, U: DType) -> str:
-    """A function that is handed everything an operation takes."""
-    given = types(record, T, U)
-    names: list[tuple[str, str]] = []
-    for slot in record.operands:
-        if not slot.is_optional:
-            many = [f"{slot.name}{n}" for n in range(3)] if slot.is_list else [slot.name]
-            names += [(name, given[slot.name]) for name in many]
-    params = ", ".join(f"%{name}: {type_}" for name, type_ in names)
-    shown = line(record, given, written=examples(record, T, U))
-    return f"func.func private @f({params}) {{\n{shown}\nreturn\n}}"
-
-
 @pytest.mark.parametrize(("record", "T", "U"), CASES)
 def test_the_sample_is_legal_and_its_text_a_fixpoint(record: Micro, T: DType, U: DType) -> None:
-    program = loads(function(record, T, U))
+    program = loads(sample_function(record, T, U))
     assert [d for d in program.check("a5") if d.severity == "error"] == []
     assert str(loads(str(program))) == str(program)
     generic = print_module(program.module, generic=True)
@@ -54,7 +42,7 @@ def test_a_type_that_is_not_listed_is_refused(record: Micro) -> None:
         return
     assert other is not None
     U = other if all(len(one) == 1 for one in record.types) else dtype("f32")
-    found = loads(function(record, other, U)).check("a5")
+    found = loads(sample_function(record, other, U)).check("a5")
     assert "micro-type" in {d.code for d in found}
 
 

@@ -21,7 +21,7 @@ from ptokit.engines.compiled.natives import bits_of
 from ptokit.engines.compiled.numbers import computed, is_whole
 from ptokit.engines.compiled.text import Function
 from ptokit.engines.compiled.text import Value as Text
-from ptokit.engines.compiled.vectors import Room, Vectors
+from ptokit.engines.compiled.vectors import Room, Vectors, bytes_of
 from ptokit.ir.arithmetic import Undefined
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Block, Op, Value
@@ -111,6 +111,20 @@ def compiled(
     made = _Writer(code, frame).made()
     made_before.append(made)
     return made.kernel, [number, 0, *made.handed(frame)]
+
+
+def lacks(block: Block) -> str:
+    """Why there is no code for what is written in a block, whatever it is handed; "": there is."""
+    vectors = [value for value in block.args if bytes_of(value.type)]
+    frame: Frame = {(0, value): 1 for value in block.args if value not in vectors}
+    writer = _Writer(Code(block, tuple(block.args), None), frame)
+    try:
+        for value in vectors:
+            writer.keep(value, writer.vectors.new(bytes_of(value.type)))
+        writer.made()
+    except Unsupported as error:
+        return str(error)
+    return ""
 
 
 def _plain(value: Any, memory: Storage) -> Any:

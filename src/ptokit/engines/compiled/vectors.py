@@ -24,8 +24,16 @@ from ptokit.engines.compiled.loops import VECTOR, spread
 from ptokit.engines.compiled.text import Function
 from ptokit.engines.compiled.text import Value as Text
 from ptokit.ir.core import Op, Value
+from ptokit.ir.logical import element_of
 from ptokit.ir.micro_calls import typed
-from ptokit.ir.types import LogicalMaskType, LogicalType, MaskType, PtrType, RegisterType
+from ptokit.ir.types import (
+    LogicalMaskType,
+    LogicalType,
+    MaskType,
+    PtrType,
+    RegisterType,
+    Type,
+)
 from ptokit.isa.expr import BOOL, F64, Arg, Const, Expr, apply, select
 from ptokit.isa.micro.footprints import ABSENT, MASK_UNITS, REGISTER, Footprint, Image
 from ptokit.isa.micro.idioms import ADD, MAX, Fold
@@ -48,6 +56,15 @@ class Room:
     place: Text
     nbytes: int
     known: Array | None = None
+
+
+def bytes_of(type_: Type) -> int:
+    """The bytes of the room of a register or mask; 0: it is something else."""
+    if isinstance(type_, RegisterType | MaskType):
+        return REGISTER
+    if isinstance(type_, LogicalType):
+        return type_.lanes * element_of(type_.element).itemsize
+    return type_.lanes if isinstance(type_, LogicalMaskType) else 0
 
 
 class Values(Protocol):
@@ -198,10 +215,7 @@ class Vectors:
     def _same(self, value: Value) -> Any:
         room = self._values.room(value)
         if room is None:
-            is_vector = isinstance(
-                value.type, RegisterType | MaskType | LogicalType | LogicalMaskType
-            )
-            return None if is_vector else self._values.fixed(value)
+            return None if bytes_of(value.type) else self._values.fixed(value)
         if room.known is None:
             return None
         is_mask = isinstance(value.type, MaskType | LogicalMaskType)
