@@ -1189,8 +1189,8 @@ TINSERT: _TINSERT
 A vector tile contributes its valid region. An accumulator is converted by the fix pipe, with
 one quantisation word or one per column of src; into an NZ Mat tile it writes all its rows and
 whole boxes of columns. From Vec to Mat the data is arranged as in src, so both tiles need the
-same layout; the burst forms (SPLIT2, SPLIT4) take along the rows that fill up the last box.
-Only the window of dst changes."""
+same layout; the burst forms (SPLIT2, SPLIT4) give the same result. Only the window of dst
+changes."""
 
 class _TINSERT_FP(Instruction):
     def __call__(

@@ -24,8 +24,6 @@ def _size(o: Any) -> tuple[int, int]:
     if not o.target.is_device:
         return rows, cols
     if path(o) == "Vec>Mat":
-        if o.attrs.get("mode") is not None:  # bursts are whole columns of boxes
-            rows = max(min(up(rows, 16), whole(o.src)[0], o.dst.rows - index(o, "indexRow")), rows)
         return rows - rows % _unit(o)[0], cols - cols % _unit(o)[1]
     if path(o) != "Acc>Mat" or o.dst.layout != "NZ":
         return rows, cols
@@ -193,8 +191,8 @@ def TINSERT(
     A vector tile contributes its valid region. An accumulator is converted by the fix pipe, with
     one quantisation word or one per column of src; into an NZ Mat tile it writes all its rows and
     whole boxes of columns. From Vec to Mat the data is arranged as in src, so both tiles need the
-    same layout; the burst forms (SPLIT2, SPLIT4) take along the rows that fill up the last box.
-    Only the window of dst changes.
+    same layout; the burst forms (SPLIT2, SPLIT4) give the same result. Only the window of dst
+    changes.
     """
     moves.transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
 
