@@ -34,6 +34,7 @@ HANDED_ON = {
     "violation.code": "violations of types (`Violation`)",
     "v.code": "violations of types (`Violation`)",
     "first.code": "violations of types (`Violation`)",
+    "codes[0]": "what the run of a page's mistake raises",
     "problem.code": "another diagnostic",
     "waiting.code": "another diagnostic",
     "found.code": "another diagnostic",
@@ -108,18 +109,19 @@ def source_codes() -> dict[str, str]:
 def _makers(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Functions and classes that take a code, with its position."""
     for node in ast.walk(tree):
-        names: list[str] = []
+        taken: list[tuple[str, ast.expr | None]] = []
         if isinstance(node, ast.FunctionDef):
-            names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+            taken = [(a.arg, a.annotation) for a in (*node.args.posonlyargs, *node.args.args)]
         elif isinstance(node, ast.ClassDef):
-            fields = [s.target for s in node.body if isinstance(s, ast.AnnAssign)]
-            names = [t.id for t in fields if isinstance(t, ast.Name)]
+            fields = [s for s in node.body if isinstance(s, ast.AnnAssign)]
+            taken = [(f.target.id, f.annotation) for f in fields if isinstance(f.target, ast.Name)]
             for made in node.body:
                 if isinstance(made, ast.FunctionDef) and made.name == "__init__":
-                    names = [a.arg for a in made.args.args]
-        else:
-            continue
-        if "code" in names and node.name not in _OTHERS:
+                    taken = [(a.arg, a.annotation) for a in made.args.args]
+        names = [name for name, _ in taken]
+        kind = dict(taken).get("code")
+        is_word = isinstance(kind, ast.Name) and kind.id == "str"  # not the code of a function
+        if is_word and node.name not in _OTHERS:
             yield node.name, names.index("code") - (names[0] in ("self", "cls"))
 
 

@@ -19,7 +19,7 @@ from ptokit.ir.types import ScalarType
 from ptokit.isa.micro import MICRO, Micro
 from ptokit.isa.micro.samples import kinds
 from ptokit.micro import *
-from tests.micro.test_every_operation import function
+from tools.compiled import sample_function
 
 PATHS = ["eager", "lowered"]
 OPERATIONS = dict(logical_operations(MICRO))
@@ -39,7 +39,7 @@ class Writer:
 def test_a_result_is_of_the_type_that_the_text_says(name: str) -> None:
     record = OPERATIONS[name].record
     for T, U in kinds(record):
-        module = loads(function(record, T, U)).module
+        module = loads(sample_function(record, T, U)).module
         (op, *_) = (op for f in module.functions for op in f.body.ops)  # type: ignore[union-attr]
         given: dict[str, Any] = {}
         for label, value in zip(op.labels, op.operands, strict=True):

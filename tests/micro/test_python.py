@@ -258,11 +258,16 @@ def packing(x):
         vsts(vsqz(vbr[float32](1.0), mask), a, 0, mask)
 
 
-@pytest.mark.parametrize("record", [r for r in MICRO.values() if r.cpp], ids=str)
+STATED = [
+    r for r in MICRO.values() if r.cpp and not r.cpp.startswith("&")
+]  # casts are no statements
+
+
+@pytest.mark.parametrize("record", STATED, ids=str)
 def test_the_statement_of_every_record_names_all_that_it_takes(record: Micro) -> None:
     """An operation with its first types and words becomes a statement without a gap."""
     text = print_statement(record)
-    assert record.name.removesuffix("_post")[:4] in text or "align_v2" in text or "&" in text
+    assert record.name.removesuffix("_post")[:4] in text or "align_v2" in text
     assert not set("{}") & set(text.partition("__VEC_SCOPE__ {")[2].partition("}")[0])
 
 

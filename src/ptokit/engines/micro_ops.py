@@ -286,7 +286,7 @@ def _scope(run: Interpreter, op: Op, frame: Frame) -> None:
             run.unit = before
 
     name = op.name.removeprefix("pto.")
-    made = Work(work, values, code=Written(body, names, run.module))
+    made = Work(work, values, source=Written(body, names, run.module))
     run.machine.execute(carrier(name, Pipe.V), [made], (), op.location)
 
 

@@ -279,7 +279,7 @@ class Recording:
 
         instruction = carrier(SCOPE.name.removeprefix("pto."), Pipe.V)
         code = Code(self._written, names, None, self._sites)
-        made = Work(work, [*self._frame.values()], code=code)
+        made = Work(work, [*self._frame.values()], source=code)
         self.machine.execute(instruction, [made], (), site)
 
 

@@ -309,7 +309,7 @@ class Journal:
         for access in _shared(facts, bound):
             address = _address(access)
             last = writers.get(address)
-            if last is not None and last[0] != core and last[1] == access.pattern.extents:
+            if last is not None and last[0] != core and last[1] == access.signature:
                 self._before[address] = raw_bytes(np.array(access.read()))
 
     def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> _Compared:
@@ -322,7 +322,7 @@ class Journal:
                 is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
                 found += ((access.operand, is_same),)
             if not facts.atomic:
-                self._writers[address] = self.machine.core.number, access.pattern.extents
+                self._writers[address] = self.machine.core.number, access.signature
         return found
 
     # ---- steps of composite instructions --------------------------------------------------------
@@ -374,8 +374,8 @@ class Journal:
 
 def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[Any]:
     """What is written where other cores may write as well."""
-    found = [a for a in bound if a.pattern.writes and isinstance(a.memory, GmBuffer)]
-    return found + [a for a in facts.across if a.pattern.writes] if facts.across else found
+    found = [a for a in bound if a.writes and isinstance(a.memory, GmBuffer)]
+    return found + [a for a in facts.across if a.writes] if facts.across else found
 
 
 def _address(access: Any) -> _Address:

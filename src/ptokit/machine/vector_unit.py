@@ -569,10 +569,10 @@ class Work:
     """What a pipe is handed: a scope, or one operation beside it, with the values it uses.
 
     One that takes part in the hand-shake between products and the fix pipe names its accumulator.
-    Of a scope, `code` is what is written there: whoever compiles it reads it.
+    Of a scope, `source` is what is written there: whoever compiles it reads it.
     """
 
-    __slots__ = ("_run", "accumulator", "code", "values")
+    __slots__ = ("_run", "accumulator", "source", "values")
     key = operand_kind = "micro"
 
     def __init__(
@@ -580,19 +580,19 @@ class Work:
         run: Callable[..., Any],  # of the unit and the values
         values: Sequence[Any] = (),
         accumulator: Address | None = None,
-        code: Code | None = None,
+        source: Code | None = None,
     ) -> None:
         self._run = run
         self.values = tuple(values)
         self.accumulator = accumulator
-        self.code = code
+        self.source = source
 
     def __call__(self, unit: VectorUnit) -> Any:
         return self._run(unit, *self.values)
 
     def on(self, values: Sequence[Any]) -> Work:
         """The same with other values: pointers to other arrays."""
-        return Work(self._run, values, self.accumulator, self.code)
+        return Work(self._run, values, self.accumulator, self.source)
 
 
 class Code(NamedTuple):

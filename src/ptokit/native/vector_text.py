@@ -70,7 +70,7 @@ class AScope(NamedTuple):
 
 def noted(scope: Work) -> tuple[AScope, list[int]]:
     """A scope that was recorded, and its numbers."""
-    code = scope.code
+    code = scope.source
     assert code is not None
     given = dict(zip(code.given, scope.values, strict=True))
     made: dict[Value, int] = {}

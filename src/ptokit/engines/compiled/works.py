@@ -139,7 +139,7 @@ class Again:
         if self._stream is not None or self.why:
             return
         try:
-            code, memory = self._work.code, self.core.memory(TileType.Vec)
+            code, memory = self._work.source, self.core.memory(TileType.Vec)
             if code is not None:
                 kernel, words = compiled(code, self._values, memory, self._arrays, known)
                 memories = [memory]
