@@ -95,10 +95,10 @@ _STORE = f"pto.tstore ins(%t : {_TILE}) outs(%py : {_PART})"
 _IN_ORDER = "pto.barrier <PIPE_ALL>"
 
 
-def looped(body: str, before: str = "", behind: str = "") -> Kernel:
+def looped(body: str, before: str = "", behind: str = "", on: str = "a5") -> Kernel:
     """A kernel of (x, y, n, k): `body` for each of n parts of x and y, the i-th beginning at row
     %r; `before` and `behind` the loop."""
-    text = f"""module attributes {{pto.target_arch = "a5"}} {{
+    text = f"""module attributes {{pto.target_arch = "{on}"}} {{
   func.func @f(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %n: index, %k: index)
       attributes {{pto.entry}} {{
     %c0 = arith.constant 0 : index
@@ -294,6 +294,24 @@ def test_what_is_wrong_in_a_later_round_is_said_as_in_steps(code: str) -> None:
     before = "" if code == "poison-read" else FILLED
     (said,) = both(lambda: looped(WRONG[code], before), 24, 12)
     assert "looped.pto" in said
+
+
+def test_what_becomes_undefined_again_is_found_by_those_that_have_read_it_often() -> None:
+    """In one round a sum has its scratch where the others keep what they add."""
+    sums = "!pto.tile_buf<vec, 4x8xf32, valid=4x1>"
+    before = f"""{FILLED}
+      %far = arith.constant 16384 : i64
+      %s = pto.alloc_tile addr = %far : {sums}
+      %w = pto.alloc_tile addr = %a0 : {_WIDE}
+      %scratch = pto.alloc_tile addr = %a1 : {_WIDE}"""
+    clobbered = f"""{DOUBLED} {AT_K}
+      scf.if %is {{
+        pto.trowsum ins(%w, %scratch : {_WIDE}, {_WIDE}) outs(%s : {sums})
+        {_IN_ORDER}
+      }}"""
+    (said,) = both(lambda: looped(clobbered, before, on="a2a3"), 24, 12)
+    assert "poison-read" in said
+    assert "pto.tadd" in said
 
 
 @pytest.mark.parametrize("held", [19, 23, 24])
