@@ -89,7 +89,7 @@ def _run_python(entry: Entry, program: str) -> list[tuple[str, str]]:
     names: dict[str, Any] = {"__name__": "example"}
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(source, name, "exec"), names)
+            exec(compile(source, name, "exec", dont_inherit=True), names)
     except PtoError as error:
         return [(d.severity, d.code) for d in error.diagnostics]
     return []

@@ -64,7 +64,7 @@ def module_of(text: str, stem: str) -> ModuleType:
     linecache.cache[name] = len(text), None, text.splitlines(True), name
     module = ModuleType(stem)
     module.__file__ = name
-    exec(compile(text, name, "exec"), module.__dict__)
+    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
     return module
 
 

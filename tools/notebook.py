@@ -64,10 +64,10 @@ def outputs_of(
         try:
             if isinstance(last, ast.Expr):
                 tree.body.pop()
-                exec(compile(tree, name, "exec"), names)
+                exec(compile(tree, name, "exec", dont_inherit=True), names)
                 value = eval(compile(ast.Expression(last.value), name, "eval"), names)
             else:
-                exec(compile(tree, name, "exec"), names)
+                exec(compile(tree, name, "exec", dont_inherit=True), names)
         except Exception as error:
             if not is_to_raise:
                 raise

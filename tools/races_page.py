@@ -307,7 +307,7 @@ def outcome(number: int, broken: Broken) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PtoWarning)
-            exec(compile(source, name, "exec"), names)
+            exec(compile(source, name, "exec", dont_inherit=True), names)
             programs = dict.fromkeys(broken.cores.split(), names["kernel"])
             found = launch(programs, broken.target, grid=broken.grid).warnings
     except PtoError as error:

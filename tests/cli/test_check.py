@@ -107,6 +107,7 @@ def test_a_right_file_says_what_was_checked(cli: CliRunner, tmp_path: Path, head
         ("from ptokit import *\nTile[1]\n", "Tile.arguments@2"),
         ("from ptokit import *\n@kernel\ndef f():\n  1 / 0\n", "lower.python@4"),
         ("CASES = [1]\n", "check.cases@0"),
+        ("from ptokit import *\n@kernel\ndef f(x: nowhere): ...\n", "unknown-name@3"),
         (f"from ptokit import *\n{BROKEN}", "check.exception@7"),
         (f"from ptokit import *\n{BROKEN.replace('1 / 0', '[]')}", "argument-type@3"),
     ],

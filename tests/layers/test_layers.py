@@ -170,3 +170,11 @@ def test_operations_and_targets_are_told_apart_by_their_records(path: Path) -> N
         return
     found = list(compared_names(ast.parse(path.read_text("utf-8"))))
     assert not found, f"{file}, lines {found}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_of_others_does_not_inherit_our_future_imports(path: Path) -> None:
+    calls = (n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call))
+    for call in calls:
+        if isinstance(call.func, ast.Name) and call.func.id == "compile":
+            assert "dont_inherit" in {keyword.arg for keyword in call.keywords}

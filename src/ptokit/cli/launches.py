@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ptokit.base.diagnostics import ProgramError, PtoError, usage_error
+from ptokit.base.usercode import compiled
 from ptokit.cli.check import is_python
 from ptokit.cli.cpp_file import CppCall, is_cpp
 from ptokit.cli.module_constants import replaced
@@ -102,7 +103,7 @@ class Asked:
         sys.argv, sys.path[0:0] = [name], [str(self.file.resolve().parent)]
         sys.modules["__main__"] = module  # dataclasses and pickles look their module up
         try:
-            code = compile(replaced(read_text(self.file), self.constants), name, "exec")
+            code = compiled(replaced(read_text(self.file), self.constants), name)
             with redirect_stdout(sys.stderr), suppress(SystemExit):  # the answer is ours alone
                 exec(code, module.__dict__)
         except PtoError:

@@ -28,6 +28,7 @@ import numpy as np
 import ptokit
 from ptokit.base.diagnostics import Diagnostic, InternalError, PtoError, PtoWarning, fail
 from ptokit.base.location import Location, is_ours
+from ptokit.base.usercode import compiled
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.kernels import LISTENERS, Kernel, Launch
@@ -278,7 +279,7 @@ def _import(job: Job, calls: list[Case]) -> ModuleType:
     module.__file__ = job.name
     sys.path.insert(0, str(path.parent))
     sys.modules[path.stem] = module  # dataclasses and pickles look their module up
-    exec(compile(job.text, job.name, "exec"), module.__dict__)
+    exec(compiled(job.text, job.name), module.__dict__)
     LISTENERS.remove(note)
     return module
 

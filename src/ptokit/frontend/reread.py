@@ -10,6 +10,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.location import Location
+from ptokit.base.usercode import compiled
 
 _numbers = count(1)
 
@@ -28,7 +29,7 @@ def reread(function: FunctionType, text: str) -> FunctionType:
     path = function.__qualname__.replace("<locals>.", "").split(".")
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and isinstance(around.get(node.name), FunctionType):
-            _define(node, (), file, around)
+            _define(node, (), file, around, function)
     node: Any = tree
     for name in path:  # what is not found is a class around it
         nested = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n.name == name]
@@ -43,7 +44,7 @@ def reread(function: FunctionType, text: str) -> FunctionType:
             site=Location(function.__code__.co_filename, 0),
         )
     names = function.__code__.co_freevars
-    _define(node, names, file, around)
+    _define(node, names, file, around, function)
     made = around[node.name]
     if names:
         made = made(*(cell.cell_contents for cell in function.__closure__ or ()))
@@ -53,7 +54,11 @@ def reread(function: FunctionType, text: str) -> FunctionType:
 
 
 def _define(
-    node: ast.FunctionDef, free: tuple[str, ...], file: str, around: dict[str, Any]
+    node: ast.FunctionDef,
+    free: tuple[str, ...],
+    file: str,
+    around: dict[str, Any],
+    function: FunctionType,
 ) -> None:
     """Run a definition without its decorators; inside a function where it has free variables."""
     node.decorator_list = []
@@ -65,4 +70,4 @@ def _define(
                                 [node, last], [], lineno=node.lineno)  # fmt: skip
         body = [outer]
     module = ast.fix_missing_locations(ast.Module(body, []))
-    exec(compile(module, file, "exec"), around)
+    exec(compiled(module, file, function), around)

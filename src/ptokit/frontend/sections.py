@@ -22,6 +22,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ptokit.base.entry import public
+from ptokit.base.usercode import compiled
 from ptokit.frontend.session import current
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def guarded(function: FunctionType) -> Callable[..., Any]:
     ast.increment_lineno(tree, first - 1)
     closure = inspect.getclosurevars(function).nonlocals
     names: dict[str, Any] = {**function.__globals__, **closure, "__on_core": on_core}
-    exec(compile(tree, function.__code__.co_filename, "exec"), names)
+    exec(compiled(tree, function.__code__.co_filename, function), names)
     made: Callable[..., Any] = names[function.__name__]
     made.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]
     made.__defaults__ = function.__defaults__  # type: ignore[attr-defined]

@@ -159,7 +159,7 @@ class Code:
         lines = [*self._lines, f"return {result}" if result else ""]
         body = "\n    ".join(filter(None, lines)) or "pass"
         source = f"def {self._name}({', '.join(self._parameters)}):\n    {body}\n"
-        exec(compile(source, f"<{self._name}>", "exec"), self._objects)
+        exec(compile(source, f"<{self._name}>", "exec", dont_inherit=True), self._objects)
         return self._objects[self._name]
 
     @staticmethod

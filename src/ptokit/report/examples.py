@@ -20,6 +20,7 @@ from ptokit.base.enums import BLayout, Layout, PadValue, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.base.usercode import compiled
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, Spec, sample, samples
@@ -161,7 +162,7 @@ def _number(value: Any) -> str:
 
 def executed(lines: list[str], names: dict[str, Any], file: str = "example.py") -> None:
     """Run a program for what it does; what it prints and warns of is not of interest."""
-    program = compile("\n".join(lines) + "\n", file, "exec")
+    program = compiled("\n".join(lines) + "\n", file)
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         exec(program, names)
