@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ptokit import *
 from ptokit import loads
+from ptokit.base.diagnostics import ProgramError
 from ptokit.isa import remedies
 
 TILE = "!pto.tile_buf<vec, 16x64xf32, valid=?x?>"
@@ -43,3 +46,31 @@ def test_a_search_in_vain_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tried > 0
     assert program.check("a2a3", 3, rules="release") == first
     assert len(searched) == tried
+
+
+@kernel(mode="auto")
+def roots(x, y, *, as_row):
+    block, scratch = (Tile[TileType.Vec, float32, 16, 64]() for _ in range(2))
+    column = Tile[TileType.Vec, float32, 16, 1, BLayout.ColMajor]()
+    row = Tile[TileType.Vec, float32, 1, 16]()
+    TLOAD(block, GlobalTensor(x))
+    TROWMAX(column, block, scratch)
+    if as_row:
+        TRESHAPE(row, column)
+        TSQRT(row, row)
+    else:
+        TSQRT(column, column)
+    TROWEXPAND(block, column)
+    TSTORE(GlobalTensor(y), block)
+
+
+def test_a_column_where_rows_are_wanted_is_advised_to_be_seen_as_one() -> None:
+    x = np.arange(1024, dtype=np.float32).reshape(16, 64)
+    y = np.zeros_like(x)
+    with pytest.raises(ProgramError) as error:
+        roots[1](x, y, as_row=False)
+    advice = error.value.diagnostics[0].fix
+    assert "TRESHAPE(row, dst) first" in advice
+    assert "row-major, 1 x 16" in advice
+    roots[1](x, y, as_row=True)
+    assert np.array_equal(y[:, 0], np.sqrt(x.max(axis=1)))

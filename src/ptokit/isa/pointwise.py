@@ -14,6 +14,7 @@ from ptokit.isa.regions import first_bytes
 from ptokit.isa.rules import (
     listed,
     located,
+    made_row_major,
     must,
     or_else,
     same_dtype,
@@ -125,7 +126,7 @@ def plain(*names: str, id: str = "layout", on: str | None = None) -> Rule:
     return must(id, on)(
         f"{listed(names)} {verb(names, 'is', 'are')} row-major, without an inner box",
         lambda o: all(o[n] is None or o[n].layout == "ND" for n in names),
-        "declare the tile with BLayout.RowMajor and SLayout.NoneBox, or TMOV/TTRANS it first",
+        made_row_major(*names, how="BLayout.RowMajor and SLayout.NoneBox"),
     )
 
 

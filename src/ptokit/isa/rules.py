@@ -178,8 +178,22 @@ def row_major(*names: str, id: str = "row-major", on: str | None = None) -> Rule
     return must(id, on)(
         f"{listed(names)} {verb(names, 'is', 'are')} row-major",
         _all(names, lambda t: t.is_row_major),
-        "declare the tile with BLayout.RowMajor, or TMOV/TTRANS it first",
+        made_row_major(*names, how="BLayout.RowMajor"),
     )
+
+
+def made_row_major(*names: str, how: str) -> Callable[[Any], str]:
+    """What to do about tiles that are not row-major: a column lies in memory as a row does."""
+
+    def advice(o: Any) -> str:
+        for name in names:
+            tile = o[name]
+            if tile is not None and tile.layout == "DN" and tile.cols == 1:
+                row = f"row is row-major, 1 x {tile.rows}"
+                return f"TRESHAPE(row, {name}) first: a column is a row in the same bytes; {row}"
+        return f"declare the tile with {how}, or TMOV/TTRANS it first"
+
+    return advice
 
 
 def unboxed(*names: str, id: str = "unboxed", on: str | None = None) -> Rule:
