@@ -3,7 +3,7 @@
 A scope is read from its operations (`ir/core.py`). Its numbers are of two kinds: those that follow
 from what it is handed are worked out for each run of it and come as words, those that change from
 round to round are computed (numbers.py). Registers and masks are rooms of the function, and each
-operation on them is a loop over as many lanes as the processor takes at once (vectors.py).
+operation on them is a loop over as many lanes as the processor takes at once (registers/).
 
 The words: the memory it works on, and then the numbers in the order in which they were asked for.
 """
@@ -19,9 +19,10 @@ from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import as_element
 from ptokit.engines.compiled.natives import bits_of
 from ptokit.engines.compiled.numbers import computed, is_whole
+from ptokit.engines.compiled.registers.operations import RegisterOperations
+from ptokit.engines.compiled.registers.rooms import Room, bytes_of
 from ptokit.engines.compiled.text import Function
 from ptokit.engines.compiled.text import Value as Text
-from ptokit.engines.compiled.vectors import Room, Vectors, bytes_of
 from ptokit.ir.arithmetic import Undefined
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Block, Op, Value
@@ -120,7 +121,7 @@ def lacks(block: Block) -> str:
     writer = _Writer(Code(block, tuple(block.args), None), frame)
     try:
         for value in vectors:
-            writer.keep(value, writer.vectors.new(bytes_of(value.type)))
+            writer.keep(value, writer.registers.rooms.new(bytes_of(value.type)))
         writer.made()
     except Unsupported as error:
         return str(error)
@@ -168,7 +169,7 @@ class _Writer:
         self._numbers: dict[Name, Text] = {}  # those that change
         self._rooms: dict[Name, Room] = {}  # of registers and masks
         self.code = Function("{name}")
-        self.vectors = Vectors(self, self.code, self.code.pointer(0))
+        self.registers = RegisterOperations(self, self.code, self.code.pointer(0))
 
     def made(self) -> _Made:
         self._block(self._written.block)
@@ -248,7 +249,7 @@ class _Writer:
     def _operation(self, op: Op) -> None:
         definition = definition_of(op)
         if definition is not None and definition.micro is not None:
-            self.vectors.operation(op)
+            self.registers.operation(op)
         elif definition is FOR:
             self._loop(op)
         elif definition is IF:
@@ -284,7 +285,7 @@ class _Writer:
         (body,) = op.regions
         index, carried = body.args[0], body.args[1:]
         first = [self._taken(value) for value in op.operands[3:]]
-        rooms = [self.vectors.copied(each) for each in first if isinstance(each, Room)]
+        rooms = [self.registers.rooms.copied(each) for each in first if isinstance(each, Room)]
         numbers = [each for each in first if not isinstance(each, Room)]
         places = [isinstance(each, Room) for each in first]
 
@@ -297,7 +298,7 @@ class _Writer:
             for value, each in zip(carried, all_of(held), strict=True):
                 self.keep(value, each)
             given = [self._taken(value) for value in self._block(body)]
-            self.vectors.move([each for each in given if isinstance(each, Room)], rooms)
+            self.registers.rooms.move([each for each in given if isinstance(each, Room)], rooms)
             return [each for each in given if not isinstance(each, Room)]
 
         start, stop, step = (self.number(value) for value in (lower, upper, width))
@@ -319,9 +320,9 @@ class _Writer:
                 given, end = self._taken(value), ends[place]
                 if isinstance(given, Room):
                     if end is None:
-                        end = ends[place] = self.vectors.new(given.nbytes)
+                        end = ends[place] = self.registers.rooms.new(given.nbytes)
                     assert isinstance(end, Room)
-                    self.vectors.move([given], [end])
+                    self.registers.rooms.move([given], [end])
                     continue
                 if end is None:
                     end = ends[place] = self.code.room(8)

@@ -1,0 +1,1 @@
+"""Operations on registers and masks, compiled."""
