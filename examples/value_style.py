@@ -4,20 +4,26 @@ Each kernel stands for the one of the same name in the file of that name, is giv
 and must give the same result. `python examples/value_style.py` runs them; `softmax.text(x, y)`
 shows the instructions that a kernel stands for.
 
-Teaches: `ptokit.values`: load, store, arithmetic, reductions, where, dot.
+Teaches: `ptokit.values`: load, store, arithmetic, reductions, where, dot, im2col, scaled matrices,
+values through FIFOs.
 """
 
 from dataclasses import replace
 
+import conv as conv_tiles
+import fifo as fifo_tiles
 import flash_attention as attention_tiles
+import flash_attention_cluster as cluster_tiles
 import gelu as gelu_tiles
 import gemm as gemm_tiles
 import layer_norm as layer_norm_tiles
+import mx_matmul as mx_tiles
 import quantize as quantize_tiles
 import softmax as softmax_tiles
 import topk as topk_tiles
 import transpose as transpose_tiles
 import vector_add as vector_add_tiles
+from fifo import C2V, NO, UP, V2C
 from harness import main
 
 from ptokit import *
@@ -131,6 +137,179 @@ def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal
         store(out[i : i + tile, :], total / norm)
 
 
+@kernel(mode="auto")
+def conv(x, weights, y, *, stride):
+    TM, TK = 64, 96  # output positions, unrolled columns
+    patches = im2col(x, kernel=3, stride=stride, padding=1)
+    for m in range(0, y.shape[0], TM):
+        acc = dot(patches[m : m + TM, 0:TK], weights[0:TK, :])
+        for k in range(TK, weights.shape[0], TK):
+            acc = dot(patches[m : m + TM, k : k + TK], weights[k : k + TK, :], acc)
+        store(y[m : m + TM, :], acc)
+
+
+def scaled_parts(a, a_scale, b, b_scale, k, s):
+    """64 columns of A and rows of B from k on, and their scales, two for each row and column."""
+    return scaled(a[:, k : k + 64], a_scale[:, s : s + 2]), scaled(
+        b[k : k + 64, :], b_scale[:, s : s + 2].T
+    )
+
+
+@kernel(mode="auto")
+def mx_matmul(a, a_scale, b, b_scale, c):
+    acc = dot(*scaled_parts(a, a_scale, b, b_scale, 0, 0))
+    for k in range(64, a.shape[1], 64):
+        acc = dot(*scaled_parts(a, a_scale, b, b_scale, k, k // 32), acc)
+    store(c, acc)
+
+
+@kernel(mode="auto", core="mix")
+def flash_attention_cluster(q, k, v, ring_s, ring_p, ring_o, out):
+    T, SLOTS = 64, 2
+    length, first = k.shape[0], get_block_idx() * T
+    score_pipe = TPipe[0, C2V, T * T * 4, SLOTS](ptr(ring_s, first * T * SLOTS), 0, 0)
+    weight_pipe = TPipe[2, V2C, T * T * 2, SLOTS](ptr(ring_p, first * T * SLOTS), 0, 0)
+    value_pipe = TPipe[4, C2V, T * T * 4, SLOTS](ptr(ring_o, first * T * SLOTS), 0x8000, 0)
+    with cube_section():
+        queries = stage(q[first : first + T, :])
+        for key in range(0, length + T, T):
+            if key < length:
+                push(score_pipe, dot(queries, k[key : key + T, :].T), UP)
+            if key > 0:  # the weights of the step before
+                weights = pop(weight_pipe, (T, T), half, UP)
+                part = dot(weights, v[key - T : key, :])
+                free(weight_pipe, UP)
+                push(value_pipe, part, UP)
+    with vector_section():
+        row, _, mine, _ = share((T, T), UP)
+        total, top, norm = full((mine, T), 0.0), full((mine, 1), -1.0e30), full((mine, 1), 0.0)
+        for _ in range(0, length, T):
+            scores = pop(score_pipe, (T, T), float32, UP)
+            new_top = maximum(rowmax(scores), top)
+            weights = exp(scores - new_top)
+            free(score_pipe, UP)
+            drop = exp(top - new_top)
+            push(weight_pipe, weights.to(half), UP)
+            norm = norm * drop + rowsum(weights)
+            top = new_top
+            total = total * drop + pop(value_pipe, (T, T), float32, UP)
+            free(value_pipe, UP)
+        store(out[first + row : first + row + mine, :], total / norm)
+
+
+@kernel(mode="auto", core="mix")
+def cube_to_vector(x, b, ring, y, *, way, split, slots, entries, lanes=2):
+    rows, cols = y.shape[0] // entries, y.shape[1]
+    pipe = TPipe[0, way, fifo_tiles.BYTES, slots](ring, 0, 0)
+    with cube_section():
+        right = stage(b, side="right")
+        for i in range(entries):
+            push(pipe, dot(x[i * rows : i * rows + rows, :], right), split)
+    with vector_section():
+        row, col, mine, wide = share((rows, cols), split)
+        if get_subblockid() < lanes:
+            for i in range(entries):
+                result = pop(pipe, (rows, cols), float32, split) + 1.0
+                if way == C2V:
+                    free(pipe, split)
+                if split != NO or get_subblockid() == 0:
+                    first = i * rows + row
+                    store(y[first : first + mine, col : col + wide], result)
+
+
+@kernel(mode="auto", core="mix")
+def vector_to_cube(x, b, ring, y, *, way, split, slots, entries, lanes=2):
+    rows, cols = y.shape[0] // entries, y.shape[1]
+    pipe = TPipe[0, way, fifo_tiles.BYTES, slots](ring, 0, 0)
+    with vector_section():
+        row, col, mine, wide = share((rows, cols), split)
+        if get_subblockid() < lanes:
+            for i in range(entries):
+                first = i * rows + row
+                source = load(x[first : first + mine, col : col + wide], shape=(mine, wide))
+                push(pipe, (source + 1.0).to(half), split)
+    with cube_section():
+        right = stage(b, side="right")
+        for i in range(entries):
+            result = dot(pop(pipe, (rows, cols), half, split), right)
+            if way == V2C:
+                free(pipe, split)
+            store(y[i * rows : i * rows + rows, :], result)
+
+
+@kernel(mode="auto", core="mix")
+def there_and_back(x, b, ring, y, *, way, split, slots, entries, lanes=2):
+    rows, cols = y.shape[0] // entries, y.shape[1]
+    pipe = TPipe[0, way, fifo_tiles.BYTES, slots](ring, 0, 0)
+    with cube_section():
+        right = stage(b, side="right")
+        for i in range(entries):
+            push(pipe, dot(x[i * rows : i * rows + rows, :], right), split)
+            result = dot(pop(pipe, (rows, cols), half, split), right)
+            free(pipe, split)
+            store(y[i * rows : i * rows + rows, :], result)
+    with vector_section():
+        if get_subblockid() < lanes:
+            for _ in range(entries):
+                answer = relu(pop(pipe, (rows, cols), float32, split)).to(half)
+                free(pipe, split)
+                push(pipe, answer, split)
+
+
+@kernel(mode="auto", core="mix")
+def slots_to_vector(x, b, ring, y, *, way, split, slots, entries, lanes=2):
+    # Slots in hand are views: values are stored there and loaded from there.
+    rows, cols = y.shape[0] // entries, y.shape[1]
+    pipe = TPipe[0, way, fifo_tiles.BYTES, slots](ring, 0, 0)
+    with cube_section():
+        right, slot = stage(b, side="right"), fifo_tiles.slot_of(float32, NO, rows, cols)
+        for i in range(entries):
+            product = dot(x[i * rows : i * rows + rows, :], right)
+            TALLOC[split](pipe, slot)
+            store(slot, product)
+            TPUSH[split](pipe, slot)
+    with vector_section():
+        row, col, mine, wide = share((rows, cols), split)
+        slot = fifo_tiles.slot_of(float32, split, rows, cols)
+        if get_subblockid() < lanes:
+            for i in range(entries):
+                TPOP[split](pipe, slot)
+                entry = load(slot)
+                TFREE[split](pipe, slot)
+                if split != NO or get_subblockid() == 0:
+                    first = i * rows + row
+                    store(y[first : first + mine, col : col + wide], entry + 1.0)
+
+
+@kernel(mode="auto", core="mix")
+def slots_to_cube(x, b, ring, y, *, way, split, slots, entries, lanes=2):
+    rows, cols = y.shape[0] // entries, y.shape[1]
+    pipe = TPipe[0, way, fifo_tiles.BYTES, slots](ring, 0, 0)
+    with vector_section():
+        row, col, mine, wide = share((rows, cols), split)
+        slot = fifo_tiles.slot_of(half, split, rows, cols)
+        if get_subblockid() < lanes:
+            for i in range(entries):
+                first = i * rows + row
+                entry = load(x[first : first + mine, col : col + wide], shape=(mine, wide))
+                TALLOC[split](pipe, slot)
+                if split != NO or get_subblockid() == 0:
+                    store(slot, entry)
+                TPUSH[split](pipe, slot)
+    with cube_section():
+        right, slot = stage(b, side="right"), fifo_tiles.slot_of(half, NO, rows, cols)
+        for i in range(entries):
+            TPOP[split](pipe, slot)
+            entry = stage(slot)
+            TFREE[split](pipe, slot)
+            store(y[i * rows : i * rows + rows, :], dot(entry, right))
+
+
+def through_pipes(kernel):
+    """The cases of one kernel of fifo.py: every split, and every depth once."""
+    return [case for case in fifo_tiles.MUTATED if case.kernel.name == kernel.name]
+
+
 HERE = {
     vector_add: vector_add_tiles.CASES[0],
     gelu: gelu_tiles.CASES[0],
@@ -141,6 +320,14 @@ HERE = {
     quantize: quantize_tiles.CASES,
     topk: topk_tiles.CASES,
     flash_attention: attention_tiles.CASES,
+    conv: conv_tiles.CASES,
+    mx_matmul: mx_tiles.CASES[0],
+    flash_attention_cluster: cluster_tiles.CASES,
+    cube_to_vector: through_pipes(cube_to_vector),
+    vector_to_cube: through_pipes(vector_to_cube),
+    there_and_back: through_pipes(there_and_back),
+    slots_to_vector: through_pipes(slots_to_vector),
+    slots_to_cube: through_pipes(slots_to_cube),
 }
 CASES = [
     replace(case, name=f"{case.name}, values", kernel=kernel)

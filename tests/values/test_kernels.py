@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,19 +37,28 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> Any:
         del sys.modules[name]
 
 
+NAMES = re.findall(r"^    (\w+): ", (EXAMPLES / "value_style.py").read_text(), re.M)
+
+
+def test_every_example_is_there_in_values(pairs: Any) -> None:
+    """The same by hand, or with addresses and flags found for you, is one kernel of values."""
+    files = {f.stem for f in EXAMPLES.glob("*.py") if "@kernel" in f.read_text()} - {"value_style"}
+    cases = [c for found in pairs.values() for c in (found if isinstance(found, list) else [found])]
+    there = {Path(case.kernel.function.__code__.co_filename).stem for case in cases}
+    assert {re.sub("_(manual|auto)$", "", name) for name in files} == there
+
+
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
-    "name", ["vector_add", "gelu", "softmax", "layer_norm", "transpose", "gemm", "quantize"]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_both_styles_leave_the_same_bytes(pairs: Any, name: str, path: str) -> None:
     ours, cases = next((k, c) for k, c in pairs.items() if k.name == name)
-    case = cases[0] if isinstance(cases, list) else cases
-    results = []
-    for one in (case.kernel, ours):
-        arguments = list(case.inputs(np.random.default_rng(3)))
-        one[case.blocks](*arguments, **case.consts, path=path)
-        results.append(arguments[-1].tobytes())
-    assert results[0] == results[1]
+    for case in (cases if isinstance(cases, list) else [cases])[:2]:
+        results = []
+        for one in (case.kernel, ours):
+            arguments = list(case.inputs(np.random.default_rng(3)))
+            one[case.blocks](*arguments, **case.consts, path=path, target=case.targets[-1])
+            results.append([a.tobytes() for a in arguments[-case.outputs :]])
+        assert results[0] == results[1]
 
 
 def test_softmax_is_the_instructions_that_one_would_write(pairs: Any) -> None:
@@ -199,6 +209,72 @@ def test_a_product_reaches_the_vector_unit_where_there_is_a_way() -> None:
     assert caught.value.codes == ("value-memory",)
 
 
+@kernel(mode="auto")
+def ragged(a: Any, b: Any, c: Any) -> None:
+    right = stage(b, side="right")
+    store(c, dot(a[0:31, :], right))
+
+
+@pytest.mark.parametrize("element", [np.float16, np.int8, np.float32])
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+@pytest.mark.parametrize("path", PATHS)
+def test_sizes_of_products_need_not_be_whole_boxes(path: str, target: str, element: Any) -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(-4, 5, (32, 40)).astype(element), rng.integers(-4, 5, (40, 23))
+    c = np.zeros((31, 23), np.int32 if element is np.int8 else np.float32)
+    ragged[1](a, b.astype(element), c, path=path, target=target)
+    assert np.array_equal(c, a[:31].astype("i4") @ b)
+
+
+@kernel(mode="auto")
+def two_maps(x: Any, other: Any, w: Any, y: Any) -> None:
+    one, two = im2col(x, 3, padding=1), im2col(other, (1, 3), 2, (1, 1, 0, 0), pad_value=2.0)
+    store(y[0:16, :], dot(one[16:32, 0:48], w[0:48, :]))
+    store(y[16:32, :], dot(two[0:16, 0:48], w[0:48, :]))
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+@pytest.mark.parametrize("path", PATHS)
+def test_two_feature_maps_keep_their_own_parameters(path: str, target: str) -> None:
+    rng = np.random.default_rng(3)
+    x, other = rng.integers(-3, 4, (2, 1, 1, 8, 8, 16)).astype(np.float16)
+    w = rng.integers(-3, 4, (144, 16)).astype(np.float16)
+    y = np.zeros((32, 16), np.float32)
+    two_maps[1](x, other, w, y, path=path, target=target)
+    first = np.pad(x[0, 0], ((1, 1), (1, 1), (0, 0)))
+    rows = [np.concatenate([first[p // 8, p % 8 + j] for j in range(3)]) for p in range(16, 32)]
+    second = np.pad(other[0, 0], ((0, 0), (1, 1), (0, 0)), constant_values=2)
+    rows += [
+        np.concatenate([second[p // 4 * 2, p % 4 * 2 + j] for j in range(3)]) for p in range(16)
+    ]
+    assert np.array_equal(y, np.array(rows, np.float32) @ w[:48].astype(np.float32))
+
+
+@kernel(mode="auto")
+def scales_beyond(a: Any, sa: Any, b: Any, sb: Any, c: Any, n: Any) -> None:
+    for s in range(0, n, 2):
+        left = scaled(a[:, 0:64], sa[:, s : s + 2])
+        store(c, dot(left, scaled(b[0:64, :], sb[:, 0:2].T)))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_scales_lie_inside_their_array(path: str) -> None:
+    import ml_dtypes
+
+    a, b = np.ones((2, 64, 64), ml_dtypes.float8_e4m3fn)
+    sa, sb = np.ones((2, 64, 4), ml_dtypes.float8_e8m0fnu)
+    sa[:, 2:] = 2
+    c = np.zeros((64, 64), np.float32)
+    scales_beyond[1](a, sa, b, sb, c, 4, path=path, target="a5")
+    assert np.all(c == 128)
+    with pytest.raises(ProgramError) as caught:
+        scales_beyond[1](a, sa, b, sb, c, 6, path=path, target="a5")
+    assert (
+        caught.value.diagnostics[0].location.line
+        == scales_beyond.function.__code__.co_firstlineno + 3
+    )
+
+
 # ---- what is refused ---------------------------------------------------------------------------
 
 
@@ -223,6 +299,10 @@ WRONG = {
     "value-memory": lambda x, y, n: store(y, dot(load(x), load(x))),
     "value-instruction": lambda x, y, n: store(y, load(x) & load(x)),
     "slice-range": lambda x, y, n: store(y[0:16, :], load(x[8:24, :])),
+    "value-shape ": lambda x, y, n: store(y, dot(scaled(x, x), scaled(x, x))),
+    "value-memory ": lambda x, y, n: store(y, dot(x[:, 0:16], stage(x, side="left"))),
+    "value-operand ": lambda x, y, n: push(x, load(x)),
+    "value-operand  ": lambda x, y, n: stage(x, side="up"),
     "value-axis": lambda x, y, n: store(y, reduce("sum", load(x), 2)),
 }
 
@@ -233,7 +313,7 @@ def test_what_is_refused_says_why(code: str, path: str) -> None:
     with pytest.raises(ProgramError) as caught:
         refused(WRONG[code])[1](random(16, 64), np.zeros((16, 64), np.float32), 3, path=path)
     (found,) = caught.value.diagnostics
-    assert found.code.removeprefix("lower.") == code
+    assert found.code.removeprefix("lower.") == code.strip()
     assert found.fix
     assert found.location is not None
     assert found.location.file == __file__

@@ -47,9 +47,11 @@ class Section:
         """Write the section as an operation with a region."""
         from ptokit.ir.core import Block  # only lowering needs the IR: `import ptokit` stays quick
 
-        block = Block()
+        block, core = Block(), current().core
+        core.kind, before = self.kind, core.kind
         with interpreter.emitter.region(block):
             body()
+        core.kind = before
         interpreter.emitter.emit(f"pto.section.{self.kind}", [], [], {}, [block])
 
 

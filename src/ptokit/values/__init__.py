@@ -14,8 +14,11 @@
 broadcasts are found; calls of instructions may stand between (`Value(tile)`, `value.tile`).
 """
 
+from ptokit.values.conv import im2col
+from ptokit.values.fifo import free, pop, push, share
 from ptokit.values.matrix import dot, stage
 from ptokit.values.memory import load, store
+from ptokit.values.scaled import scaled
 from ptokit.values.value import (
     Value,
     absolute,
@@ -40,7 +43,8 @@ from ptokit.values.value import (
 )
 
 __all__ = [
-    "Value", "load", "store", "stage", "dot", "full", "where",
+    "Value", "load", "store", "stage", "dot", "im2col", "scaled", "full", "where",
+    "push", "pop", "free", "share",
     "exp", "log", "sqrt", "rsqrt", "recip", "relu", "absolute", "maximum", "minimum",
     "rowsum", "rowmax", "rowmin", "rowprod", "colsum", "colmax", "colmin", "colprod",
 ]  # fmt: skip

@@ -12,8 +12,8 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.frontend.api import TLOAD, TSTORE
 from ptokit.frontend.instruction import kind_of
+from ptokit.frontend.lowering import views
 from ptokit.frontend.lowering.tracer import Tracer
-from ptokit.frontend.lowering.views import make_view
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import GlobalTensor, global_class
 from ptokit.machine.gm import as_array
@@ -67,7 +67,7 @@ def view_of(part: Any) -> Any:
         )
     machine = current()
     if isinstance(machine, Tracer):
-        return make_view(machine.emitter, GlobalTensor, [part])
+        return views.make_view(machine.emitter, GlobalTensor, [part])
     array = as_array(part)
     if array.ndim == 2 and array.strides[0] == array.itemsize != array.strides[1]:
         return _by_columns(array)
@@ -80,6 +80,15 @@ def _by_columns(array: Array) -> Any:
     outer = (array.shape[1] * step,) * 3
     spec = GlobalSpec.of(dtype(array.dtype), (1, 1, 1, *array.shape), (*outer, 1, step), Layout.DN)
     return global_class(spec)(array)
+
+
+def arranged(view: Any, shape: tuple[int, ...], stride: tuple[int, ...], layout: Layout) -> Any:
+    """The memory of a view, from its first element on, in another arrangement."""
+    spec = GlobalSpec.of(view.spec.dtype, shape, stride, layout)
+    machine = current()
+    if isinstance(machine, Tracer):
+        return views.arranged(machine.emitter, view, spec)
+    return global_class(spec)(view.pointer)
 
 
 def sizes_of(view: Any) -> tuple[Any, Any]:

@@ -318,17 +318,17 @@ _ALONE = {system.SUBBLOCK_IDX: 0, system.SUBBLOCK_NUM: 1}
 
 def query(record: Definition) -> Handler:
     """A question about the place in the grid."""
+    return lambda interpreter: answer(interpreter.emitter, record)
 
-    def handler(interpreter: KernelLowering) -> Any:
-        emitter = interpreter.emitter
-        if record in _ALONE and "pto.kernel_kind" in emitter.function.attrs:
-            return _ALONE[record]
-        hint = record.name.removeprefix("pto.get_")
-        found = emitter.emit(record.name, [], [("result", I64)], hint=hint)
-        value = emitter.emit("arith.index_cast", [("in", found.result)], [("out", INDEX)]).result
-        return Number(emitter, value, nonnegative=True)
 
-    return handler
+def answer(emitter: Emitter, record: Definition) -> Any:
+    """What a core knows of its place in the grid."""
+    if record in _ALONE and "pto.kernel_kind" in emitter.function.attrs:
+        return _ALONE[record]
+    hint = record.name.removeprefix("pto.get_")
+    found = emitter.emit(record.name, [], [("result", I64)], hint=hint)
+    value = emitter.emit("arith.index_cast", [("in", found.result)], [("out", INDEX)]).result
+    return Number(emitter, value, nonnegative=True)
 
 
 def _type(interpreter: KernelLowering, value: Any) -> type:

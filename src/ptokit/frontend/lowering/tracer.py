@@ -68,7 +68,8 @@ class Tracer:
         self.mode = mode
         self.sync = _Flags(self)
         self.micro = VectorWriter(emitter)
-        self.core = SimpleNamespace(events={}, role="mix", registers={})  # event ids taken so far
+        # Event ids taken so far; `kind` is that of the section in hand.
+        self.core = SimpleNamespace(events={}, role="mix", kind="mix", registers={})
         emitter.watched.append(self.core.events)
 
     def place(self, operand: Any) -> None:

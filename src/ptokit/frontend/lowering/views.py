@@ -78,6 +78,14 @@ def _part_of(emitter: Emitter, part: ArrayPart) -> GlobalSymbol:
     return make_view(emitter, global_class(spec), [whole]).lower_item((over_columns, over_rows))
 
 
+def arranged(emitter: Emitter, view: GlobalSymbol, spec: GlobalSpec) -> GlobalSymbol:
+    """The memory of a part of a view, from its first element on, in another arrangement."""
+    attrs = layout_attribute(spec, spec.stride)
+    pointer, rank = _first(emitter, view), rank_of(spec, spec.shape)
+    whole = _tensor_view(emitter, spec, pointer, spec.shape, spec.stride, attrs, rank)
+    return _partition(emitter, spec, whole, (0,) * 5, spec.shape, spec.stride)
+
+
 def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if n == DYNAMIC else n for n in sizes)
 
@@ -158,8 +166,17 @@ def _by_itself(emitter: Emitter, view: GlobalSymbol) -> Value:
     """A part of a view as a view of its own."""
     whole = view.whole.owner
     assert isinstance(whole, Op)
+    first, rank = _first(emitter, view), len(whole.group("shape"))
+    return _tensor_view(emitter, view.spec, first, view.shape, view.stride, dict(whole.attrs), rank)
+
+
+def _first(emitter: Emitter, view: GlobalSymbol) -> Value:
+    """A pointer to the first element of a part of a view."""
+    whole = view.whole.owner
+    assert isinstance(whole, Op)
     pointer, rank = whole.operands[0], len(whole.group("shape"))
     offset = sum(a * b for a, b in zip(view.start[-rank:], view.stride[-rank:], strict=True))
+    if isinstance(offset, int) and offset == 0:
+        return pointer
     at = [("ptr", pointer), ("offset", as_value(emitter, offset, INDEX))]
-    first = emitter.emit("pto.addptr", at, [("result", pointer.type)], hint=pointer.name).result
-    return _tensor_view(emitter, view.spec, first, view.shape, view.stride, dict(whole.attrs), rank)
+    return emitter.emit("pto.addptr", at, [("result", pointer.type)], hint=pointer.name).result
