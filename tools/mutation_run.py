@@ -1,10 +1,11 @@
 """Do the tests notice when the package changes its mind? `make mutation`.
 
 A sample of semantic changes - an operator, a constant, a condition, a statement - is made to the
-sources, one at a time, and the tests that run the changed block are run against it: some of them
-first, and all of them before it counts as one that nobody notices. Such a change is a hole in the
-tests, unless it is listed as changing nothing, with a reason (tools/mutating/equivalent.py). Which
-tests run which blocks is found out once and kept while sources and tests stay the same.
+sources, one at a time, and the tests that run the changed block are run against it: the one that
+noticed last time (tools/mutating/killers.json), then some, and all of them before it counts as one
+that nobody notices. Such a change is a hole in the tests, unless it is listed as changing nothing,
+with a reason (tools/mutating/equivalent.py). Who noticed is written down as the run goes on, so
+that one that was stopped, or is repeated, is short.
 
     python tools/mutation_run.py [--only PART] [--more N] [--jobs 2] [--show]
 """
@@ -16,27 +17,26 @@ import ast
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from threading import Lock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from kept import state
+from kept import ROOT
 from mutating.by_hand import BY_HAND
 from mutating.changes import Change, all_changes, compiles
 from mutating.equivalent import EQUIVALENT
+from mutating.reach import PACKAGE, Tests, traced
+from mutating.running import LIMIT, failing, failing_of_many, passing
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "ptokit"
-KEPT = ROOT / ".pytest_cache" / "mutation"
+KILLERS = ROOT / "tools" / "mutating" / "killers.json"
 # How many changes are drawn from each part of the package; a folder inside another is its own part.
 SAMPLE = {
     "isa": 16,
@@ -53,11 +53,6 @@ SAMPLE = {
 WANTED = 0.95
 # A change of what runs when the package is imported shows in the table itself.
 TABLE_TESTS = ("tests/isa/test_bounds.py", "tests/isa/test_spec.py", "tests/docs/test_generated.py")
-FEW, SECONDS = 48, 25.0  # tests and their time in the first round
-MORE_SECONDS = 60.0  # of whole files of tests in the second, and of some tests of the others
-SPREAD = 4  # tests of each of those
-LIMIT = 400  # seconds, beyond those that the tests took, until a run counts as one without end
-NO_TESTS = 5  # pytest ran none
 
 
 @dataclass(frozen=True)
@@ -68,180 +63,80 @@ class Verdict:
     tests: int
 
 
-# ---- which tests run which block ---------------------------------------------------------------
+class Killers:
+    """Who noticed a change last time: the first to be asked about it."""
+
+    def __init__(self, sample: list[Change]) -> None:
+        listed: dict[str, str] = json.loads(KILLERS.read_text("utf-8")) if KILLERS.exists() else {}
+        self._listed = listed
+        keys = [change.key for change in sample]
+        known = sorted({listed[key] for key in keys if key in listed})
+        if known:
+            print(
+                f"mutation: {len(known)} tests that noticed last time, on the sources as they are"
+            )
+        self._sound = passing(ROOT / "src", known)
+
+    def of(self, change: Change) -> str:
+        """The test that noticed a change, if it is there and passes without it; or ""."""
+        test = self._listed.get(change.key, "")
+        return test if test in self._sound else ""
+
+    def note(self, verdict: Verdict) -> None:
+        if "::" in verdict.killer:
+            self._listed[verdict.change.key] = verdict.killer
+        else:
+            self._listed.pop(verdict.change.key, None)
+        text = json.dumps(dict(sorted(self._listed.items())), indent=1)
+        KILLERS.write_text(text + "\n", "utf-8")
 
 
-def traced() -> dict[str, dict[str, Any]]:
-    """Test -> the blocks it runs and its time; from the last run if nothing has changed."""
-    kept = KEPT / f"{state(('src', 'tests'))}.json"
-    if kept.exists():
-        return json.loads(kept.read_text("utf-8"))
-    print("mutation: finding out which tests run what ...", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        env = environment(ROOT / "src") | {"PTOKIT_TRACE": folder}
-        env["PYTHONPATH"] += os.pathsep + str(ROOT / "tools")
-        subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "mutating.trace", "tests"],
-            cwd=ROOT,
-            env=env,
-            check=False,
-            stdout=subprocess.DEVNULL,
-        )
-        found: dict[str, dict[str, Any]] = {}
-        for part in Path(folder).glob("gw*.json"):
-            found |= json.loads(part.read_text("utf-8"))
-    found = {test: noted for test, noted in found.items() if "seconds" in noted}
-    shutil.rmtree(KEPT, ignore_errors=True)
-    KEPT.mkdir(parents=True)
-    kept.write_text(json.dumps(found), "utf-8")
-    return found
+class Judge:
+    """Makes changes to copies of the sources, and asks the tests."""
 
+    def __init__(self, killers: Killers) -> None:
+        self._killers = killers
+        self._tests: Tests | None = None
+        self._lock = Lock()
 
-def block_of(change: Change) -> str:
-    """The innermost block around a change, as the trace names it."""
-    source = (PACKAGE / change.file).read_text("utf-8")
-    line = change.line
-    best = ""
-    for node in ast.walk(ast.parse(source)):
-        blocks: list[list[Any]] = []
-        if isinstance(node, ast.Lambda):
-            blocks = [[node.body]]
-        elif not isinstance(node, ast.Module | ast.ClassDef):
-            parts = [getattr(node, field, None) for field in ("body", "orelse", "finalbody")]
-            blocks = [p for p in parts if isinstance(p, list) and p and isinstance(p[0], ast.stmt)]
-        for block in blocks:
-            if block[0].lineno <= line <= (block[-1].end_lineno or line):
-                best = f"{change.file}:{block[0].lineno}"  # inner ones come later
-    return best
+    @property
+    def tests(self) -> Tests:
+        """All tests: it takes long to find out what they run, so only if somebody asks."""
+        with self._lock:
+            self._tests = self._tests or Tests(traced())
+            return self._tests
 
+    def judged(self, change: Change, sources: Path) -> Verdict:
+        """Make a change, run tests against it, and take it back."""
+        began = time.monotonic()
+        path = sources / "ptokit" / change.file
+        before = path.read_text("utf-8")
+        path.write_text(change.applied(before), "utf-8")
+        os.utime(path, ns=(time.time_ns(), time.time_ns()))
+        try:
+            killer, tests = self._killer(change, sources)
+        finally:
+            path.write_text(before, "utf-8")
+            os.utime(path, ns=(time.time_ns() + 2_000_000_000,) * 2)
+        return Verdict(change, killer, time.monotonic() - began, tests)
 
-# ---- running -----------------------------------------------------------------------------------
-
-
-def environment(sources: Path) -> dict[str, str]:
-    return dict(os.environ) | {"PYTHONPATH": str(sources), "CI": "true"}
-
-
-class Tests:
-    """The tests, with what is known of each."""
-
-    def __init__(self, traced: dict[str, dict[str, Any]]) -> None:
-        self.seconds = {test: noted["seconds"] for test, noted in traced.items()}
-        self._blocks = {test: noted["blocks"] for test, noted in traced.items()}
-        self._running: dict[str, list[str]] = {}
-        self._file_seconds: dict[str, float] = {}
-        for test, seconds in self.seconds.items():
-            file = test.partition("::")[0]
-            self._file_seconds[file] = self._file_seconds.get(file, 0.0) + seconds
-        for test, blocks in self._blocks.items():
-            for block in blocks:
-                self._running.setdefault(block, []).append(test)
-
-    def of(self, change: Change) -> dict[str, list[str]]:
-        """The tests that run the changed block, by file: those most about its module first."""
-        about = {t: self._about(t, change.file) for t in self._running.get(block_of(change), [])}
-        files: dict[str, list[str]] = {}
-        for test in sorted(about, key=lambda t: (-about[t], self.seconds[t])):
-            files.setdefault(test.partition("::")[0], []).append(test)
-        return files
-
-    def _about(self, test: str, file: str) -> float:
-        """How much of what a test runs lies in a module, in tenths of what any test has.
-
-        Those whose file has the name of the module are the first of all.
-        """
-        if Path(test.partition("::")[0]).stem == f"test_{Path(file).stem}":
-            return 10.0
-        blocks = self._blocks[test]
-        return round(10 * sum(b.startswith(file) for b in blocks) / (len(blocks) + 50), 1)
-
-    def few(self, files: dict[str, list[str]]) -> list[str]:
-        """Some tests of each file, in turn, as far as time allows."""
-        found: list[str] = []
-        spent = 0.0
-        for nth in range(FEW):
-            for tests in files.values():
-                if nth < len(tests) and len(found) < FEW and spent < SECONDS:
-                    found.append(tests[nth])
-                    spent += self.seconds[tests[nth]]
-        return found
-
-    def more(self, files: dict[str, list[str]]) -> list[str]:
-        """Whole files, those most about the module first, then some tests of every other one.
-
-        Kernels keep what was lowered, so only the first test of a file is seen to run it.
-        """
-        whole: list[str] = []
-        spent = 0.0
-        for file in files:
-            if spent < MORE_SECONDS:
-                whole.append(file)
-                spent += self._file_seconds[file]
-        others = [tests for file, tests in files.items() if file not in whole]
-        spread = [test for tests in others for test in tests[:: max(1, len(tests) // SPREAD)]]
-        found = list(whole)
-        spent = 0.0
-        for test in spread:
-            if spent < MORE_SECONDS:
-                found.append(test)
-                spent += self.seconds[test]
-        return found
-
-
-def failing(sources: Path, tests: list[str], limit: float = LIMIT) -> str:
-    """The first test that fails against these sources; "": none."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
-    try:
-        run = subprocess.run(
-            [*command, "--tb=no", *tests],
-            cwd=ROOT,
-            env=environment(sources),
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "no end"
-    if run.returncode == 0:
-        return ""
-    # Tests that are not there notice nothing: what was asked for is wrong, not what was changed.
-    if run.returncode == NO_TESTS or "ERROR: not found" in run.stderr + run.stdout:
-        raise LookupError(f"no such tests: {' '.join(tests)}")
-    failed = [w for w in run.stdout.splitlines() if w.startswith(("FAILED", "ERROR"))]
-    return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else "pytest"
-
-
-def failing_of_many(sources: Path, tests: list[str], limit: float) -> str:
-    """The same for more tests than a command line holds."""
-    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as listed:
-        listed.write("\n".join(tests))
-        listed.flush()
-        return failing(sources, [f"@{listed.name}"], limit)
-
-
-def judged(change: Change, sources: Path, tests: Tests) -> Verdict:
-    """Make a change, run tests against it, and take it back."""
-    began = time.monotonic()
-    path = sources / "ptokit" / change.file
-    before = path.read_text("utf-8")
-    path.write_text(change.applied(before), "utf-8")
-    os.utime(path, ns=(time.time_ns(), time.time_ns()))
-    files = tests.of(change)
-    try:
-        killer = failing(sources, tests.few(files)) if files else ""
-        if not killer and files:
-            killer = failing(sources, tests.more(files))
+    def _killer(self, change: Change, sources: Path) -> tuple[str, int]:
+        """The test that notices what was changed, and how many run the place."""
+        known = self._killers.of(change)
+        if known and (killer := failing(sources, [known])):
+            return killer, 1
+        tests = self.tests
+        files = tests.of(change)
+        every = [test for each in files.values() for test in each]
+        seconds = sum(tests.seconds[test] for test in every)
+        killer = ""
+        if files:
+            killer = failing(sources, tests.few(files)) or failing(sources, tests.more(files))
         if not killer and change.file.startswith("isa"):
-            killer = failing(sources, list(TABLE_TESTS))
+            killer = failing(sources, TABLE_TESTS)
         if not killer and files:
-            every = [test for each in files.values() for test in each]
-            seconds = sum(tests.seconds[test] for test in every)
             killer = failing_of_many(sources, every, LIMIT + 3 * seconds)
-    finally:
-        path.write_text(before, "utf-8")
-        os.utime(path, ns=(time.time_ns() + 2_000_000_000,) * 2)
-    return Verdict(change, killer, time.monotonic() - began, sum(map(len, files.values())))
+        return killer, len(every)
 
 
 def sampled(more: int, only: str) -> Iterator[Change]:
@@ -306,7 +201,8 @@ def main() -> int:
     stale = stale_entries()
     for key in stale:
         print(f"mutation: the sources have no such place any more: {key}")
-    tests = Tests(traced())
+    killers = Killers(sample)
+    judge = Judge(killers)
     copies: SimpleQueue[Path] = SimpleQueue()
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -318,13 +214,15 @@ def main() -> int:
         def run(change: Change) -> Verdict:
             copy = copies.get()
             try:
-                return judged(change, copy, tests)
+                return judge.judged(change, copy)
             finally:
                 copies.put(copy)
 
         with ThreadPoolExecutor(given.jobs) as pool:
-            for verdict in pool.map(run, sample):
+            for done in as_completed([pool.submit(run, change) for change in sample]):
+                verdict = done.result()
                 verdicts.append(verdict)
+                killers.note(verdict)
                 word = "killed  " if verdict.killer else "SURVIVED"
                 print(
                     f"[{len(verdicts)}/{len(sample)}] {word} {verdict.seconds:5.1f}s "

@@ -114,3 +114,19 @@ def test_the_sample_is_of_every_part(run: Any) -> None:
 def test_tests_that_are_not_there_notice_nothing(run: Any) -> None:
     with pytest.raises(LookupError, match="no such tests"):
         run.failing(ROOT / "src", ["tests/tools/test_mutating.py::test_nothing_of_the_kind"])
+
+
+def test_who_noticed_last_time_is_asked_only_if_it_passes_without_a_change(run: Any) -> None:
+    here = "tests/tools/test_mutating.py"
+    there = f"{here}::test_every_kind_of_change_is_found"
+    asked = [there, f"{here}::test_nothing_of_the_kind", "tests/tools/test_gone.py::test_gone"]
+    assert run.passing(ROOT / "src", asked) == {there}
+
+
+def test_time_is_that_of_the_processor(run: Any, tmp_path: Path) -> None:
+    """What else a machine does makes no change one that is noticed."""
+    file = tmp_path / "test_time.py"
+    file.write_text("import time\ndef test_waits(): time.sleep(4)\n", "utf-8")
+    assert run.failing(ROOT / "src", [str(file)], limit=3) == ""
+    file.write_text("def test_works():\n    while True: pass\n", "utf-8")
+    assert run.failing(ROOT / "src", [str(file)], limit=3) == "no end"
