@@ -1,7 +1,8 @@
 """Tiles at fixed addresses that overlap while both hold live data.
 
 Sharing bytes is legal and often meant; what is worth a warning is data that is overwritten through
-one tile and read afterwards through another.
+one tile and read afterwards through another. A tile that was laid over another one shares its data:
+neither overwrites the other's, and who writes the whole of it writes that of all in it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.core import Block, Function, Op, Value
-from ptokit.ir.flow import allocates
+from ptokit.ir.flow import allocates, rebound
 from ptokit.ir.instructions import destinations
 from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.passes.facts import Known
@@ -28,6 +29,10 @@ class _Life:
     stop: int
     writes: list[tuple[int, Op]] = field(default_factory=list[tuple[int, Op]])
     reads: list[tuple[int, Op]] = field(default_factory=list[tuple[int, Op]])
+    sharing: list[_Life] = field(default_factory=list["_Life"])  # it, and those laid over it
+
+    def __post_init__(self) -> None:
+        self.sharing.append(self)
 
 
 def overlaps(function: Function, known: Known) -> list[Diagnostic]:
@@ -43,6 +48,8 @@ def overlaps(function: Function, known: Known) -> list[Diagnostic]:
                 break
             if (second.start, second.stop) == (first.start, first.stop):
                 continue  # two names for one buffer, as compilers write them
+            if first.sharing is second.sharing:
+                continue
             found += _clash(first, second) or _clash(second, first)
     return found
 
@@ -56,14 +63,33 @@ def _collect(block: Block, known: Known, lives: dict[Value, _Life], clock: list[
                 stop = facts.address + facts.spec.nbytes
                 loc = int(facts.spec.loc)
                 lives[op.result] = _Life(op.result, op, loc, facts.address, stop)
+        elif op.insn is not None and op.insn.binds:
+            _lay(op, lives)
         elif op.insn is not None:
             written = destinations(op)
             for value in op.operands:
                 life = lives.get(value)
-                if life is not None:
-                    (life.writes if value in written else life.reads).append((clock[0], op))
+                if life is None:
+                    continue
+                if value not in written:
+                    life.reads.append((clock[0], op))
+                else:
+                    for each in life.sharing:
+                        if life.start <= each.start and each.stop <= life.stop:
+                            each.writes.append((clock[0], op))
         for region in op.regions:
             _collect(region, known, lives, clock)
+
+
+def _lay(op: Op, lives: dict[Value, _Life]) -> None:
+    """Note that a tile is laid over another one: nothing is read or written."""
+    edge = rebound(op)
+    if edge is not None and edge.name in lives and edge.value in lives:
+        above, below = lives[edge.name].sharing, lives[edge.value].sharing
+        if above is not below:
+            below += above
+            for each in above:
+                each.sharing = below
 
 
 def _clash(victim: _Life, other: _Life) -> list[Diagnostic]:
