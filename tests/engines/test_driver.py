@@ -29,8 +29,11 @@ pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not insta
 
 @pytest.fixture(params=[1, 2], autouse=True)
 def _soon(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Operands need not come often in short programs."""
+    """Operands need not come often in short programs, and few memories are soon too many."""
     monkeypatch.setattr(driver, "_OFTEN", request.param)
+    if request.param == 1:
+        monkeypatch.setattr(driver, "_MEMORIES", 0)
+        monkeypatch.setattr(driver, "_BUFFERS", 0)
 
 
 # ---- random programs -----------------------------------------------------------------------------

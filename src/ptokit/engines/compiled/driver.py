@@ -55,9 +55,10 @@ from ptokit.machine.sync import NO_OPERANDS
 
 _OFTEN = 3  # times that operands must come to be worth a variant whose functions are not loaded
 _MOST_VARIANTS = 64  # of one operation
-_MOST_MEMORIES = 1 << 12
-_MOST_BUFFERS = 1 << 10
+_MOST_KNOWN = 1 << 11  # memories that are remembered from launch to launch
+_MEMORIES, _BUFFERS = 1 << 10, 1 << 8  # of a core, beyond those for which there must be room
 _STREAM = 1 << 16  # words that are written before somebody takes them
+_PLACES = State.BASES, State.EPOCHS, State.SHADOWS
 _ALIGNMENT = 64
 _PYTHONS = -1  # a flag that Python looks after
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -155,7 +156,7 @@ class Known:
         if memories is None:
             self._memories, self._kernels = tape.memories, tape.kernels
             return True
-        is_full = len(self.storages) > _MOST_MEMORIES // 2
+        is_full = len(self.storages) > _MOST_KNOWN
         if is_full or tape.kernels or not tape.memories.share(memories):
             return False
         tape.kernels = self._kernels
@@ -225,11 +226,12 @@ class Run:
         self._error: BaseException | None = None
         driver = compiled.driver
         self._state = np.zeros(len(State), np.int64)
-        self._bases, self._epochs, self._shadows = np.zeros((3, _MOST_MEMORIES), np.int64)
-        self._rows = np.zeros((_MOST_BUFFERS, BUFFER_WORDS), np.int64)
+        self._places = np.zeros((3, 0), np.int64)
+        self._rows = np.zeros((0, BUFFER_WORDS), np.int64)
         self._stream = np.zeros(_STREAM, np.int64)
         self._operands = np.zeros(driver.words, np.int64)
         self._flags = np.zeros(max(1, len(driver.flags)), np.int64)
+        self._make_room(1 + self._memories.arrays)
         for number in range(1, 1 + self._memories.arrays):
             self._bases[number] = self._memories.begin(number)
         self._told = 0  # other memories whose places are known to the driver
@@ -241,10 +243,6 @@ class Run:
         callback = _CALLBACK(self._called)
         constants = np.array(self._constants(frame), np.int64)
         pointers = {
-            State.BASES: self._bases,
-            State.EPOCHS: self._epochs,
-            State.SHADOWS: self._shadows,
-            State.BUFFERS: self._rows,
             State.OUT: self._stream,
             State.OPERANDS: self._operands,
             State.FLAGS: self._flags,
@@ -296,11 +294,13 @@ class Run:
         if found is None:
             found = self._buffer_numbers[id(buffer)] = len(self._buffers)
             self._buffers.append(buffer)
-            if found < _MOST_BUFFERS:
-                # Of an array with gaps Python knows which bytes are in it.
-                size = buffer.data.nbytes if buffer.is_dense else -1
-                place = self._memories.of_buffer(buffer)
-                self._rows[found] = (*place, size, int(buffer.writeable))
+            if found == len(self._rows):
+                self._rows = np.pad(self._rows, ((0, 1 + _BUFFERS), (0, 0)))
+                self._state[State.BUFFERS] = self._rows.ctypes.data
+            # Of an array with gaps Python knows which bytes are in it.
+            size = buffer.data.nbytes if buffer.is_dense else -1
+            place = self._memories.of_buffer(buffer)
+            self._rows[found] = (*place, size, int(buffer.writeable))
         return found
 
     def home(self, number: int) -> Home:
@@ -371,12 +371,12 @@ class Run:
     def _resume(self) -> None:
         """The driver goes on: what the machine did is known to it."""
         state, memories, machine = self._state, self._memories, self._machine
+        more = memories.beyond(self._told)
+        first = 1 + memories.arrays + self._told
+        self._make_room(first + len(more))
         for number, storage in self._known.storages.items():
             self._epochs[number] = storage.epoch
             self._shadows[number] = storage.shadow.ctypes.data
-        more = memories.beyond(self._told)
-        first = 1 + memories.arrays + self._told
-        assert first + len(more) <= _MOST_MEMORIES
         self._bases[first : first + len(more)] = more
         self._told += len(more)
         if self._room.nbytes < memories.scratch + _ALIGNMENT:
@@ -386,6 +386,16 @@ class Run:
             machine.scheduler.queues.held
         )
         state[State.SETTINGS] = self._known.settings(machine.core.registers)
+
+    def _make_room(self, memories: int) -> None:
+        """Let there be room for so many memories; the driver looks up where at every operation."""
+        more = memories - self._places.shape[1]
+        if more <= 0:
+            return
+        self._places = np.pad(self._places, ((0, 0), (0, more + _MEMORIES)))
+        self._bases, self._epochs, self._shadows = self._places
+        for word, row in zip(_PLACES, self._places, strict=True):
+            self._state[word] = row.ctypes.data
 
     def _settle(self) -> None:
         """Let Python look after the flags from now on."""
