@@ -208,9 +208,9 @@ def unboxed(*names: str, id: str = "unboxed", on: str | None = None) -> Rule:
 def located(where: str, *names: str, id: str = "location", on: str | None = None) -> Rule:
     """All named tiles live in one of the given spaces ("Vec", "Vec Mat")."""
     spaces = tuple(TileType[w] for w in where.split())
-    kind = (
-        f"{verb(names, 'is a', 'are')} {' or '.join(where.split())} {verb(names, 'tile', 'tiles')}"
-    )
+    article = "an" if where[0] in "AEIOU" else "a"
+    is_ = verb(names, f"is {article}", "are")
+    kind = f"{is_} {' or '.join(where.split())} {verb(names, 'tile', 'tiles')}"
     return must(id, on)(
         f"{listed(names)} {kind}",
         _all(names, lambda t: t.loc in spaces),
