@@ -371,6 +371,33 @@ def test_names_that_classes_have_and_records_do_not() -> None:
     assert "pto.tmatmul" in str(built(body=body))
 
 
+def test_a_name_of_one_class_is_none_of_another() -> None:
+    """`slope` is the number of one instruction and `indices` the tile of one; src7 is nothing."""
+    pto = dialect("pto")
+
+    def made(name: str, **given: str) -> str:
+        def body() -> None:
+            tiles = {
+                "t": pto.AllocTileOp(vector(8, 64)).result,
+                "i": pto.AllocTileOp(vector(8, 64, "i32")).result,
+                "s": dialect("arith").constant(ir().F32Type.get(), 2.0),
+            }
+            getattr(pto, name)(None, **{key: tiles[each] for key, each in given.items()})
+
+        return str(built(body=body))
+
+    assert "pto.tlrelu" in made("TLReluOp", src="t", slope="s", dst="t")
+    assert "pto.tgather" in made("TGatherOp", src="t", indices="i", tmp="i", dst="t")
+    for name, wrong in (
+        ("TAddSOp", {"src": "t", "slope": "s", "dst": "t"}),
+        ("TAddOp", {"src0": "t", "indices": "t", "dst": "t"}),
+        ("TAbsOp", {"src7": "t", "dst": "t"}),
+        ("TAbsOp", {"src": "t", "src0": "t", "dst": "t"}),
+    ):
+        with pytest.raises(TypeError, match="there is no operand|given twice"):
+            made(name, **wrong)
+
+
 def test_older_classes_have_the_result_behind_the_first_operand() -> None:
     pto = dialect("pto")
     texts: set[str] = set()

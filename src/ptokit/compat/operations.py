@@ -120,7 +120,7 @@ class _Unfit(Exception):  # noqa: N818 - control flow among the ways to write on
     """The arguments are not those of this operation; the message says why."""
 
 
-# Operands that classes call otherwise than the records do.
+# Operands that classes call otherwise than the records of whole families do.
 _OTHERWISE = {
     "lhs": ("aMatrix",),
     "rhs": ("bMatrix",),
@@ -129,11 +129,13 @@ _OTHERWISE = {
     "recvping": ("recvTileData",),
     "recvpong": ("pongTileData",),
     "ping": ("stagingTileData",),
-    "excuted": ("executedNumList",),
-    "slope": ("scalar",),
-    "idx": ("indexes",),
-    "indices": ("src1",),
-    "s": ("start", "struct"),
+    "group": ("parallelGroup",),
+    "signal": ("dstSignalData",),
+    "entry": ("gmTensor",),
+    "aivsubblockid": ("subBlockId",),
+    "scalingtile": ("fpTile",),
+    "ctx": ("context",),
+    "s": ("struct",),
     "addr": ("address",),
     "eventiddyn": ("event_id",),
     "pipehandle": ("pipe",),
@@ -141,17 +143,23 @@ _OTHERWISE = {
     "validcol": ("valid",),
 }
 # What records add to the names that classes have: `bias` is biasData.
-_NOUNS = ("matrix", "data", "tiledata", "globaldata", "tile", "idx")
+_NOUNS = ("matrix", "data", "tiledata", "globaldata", "tile", "val", "idx")
 
 
-def _labelled(named: Mapping[str, Any], labels: Sequence[str]) -> dict[str, list[Value]]:
-    """Operands that were given by name, by their labels: `srcs=[a, b]` are src0 and src1."""
+def _labelled(
+    named: Mapping[str, Any], labels: Sequence[str], called: Mapping[str, str] | None = None
+) -> dict[str, list[Value]]:
+    """Operands that were given by name, by their labels: `srcs=[a, b]` are src0 and src1.
+
+    `called`: those of this operation that classes call otherwise.
+    """
+    own = {folded(name): label for name, label in (called or {}).items() if label in labels}
     found: dict[str, list[Value]] = {}
     for key, given in named.items():
         values = _as_values(given)
         if not values:
             continue
-        meant = _meant(folded(key), labels)
+        meant = [own[folded(key)]] if folded(key) in own else _meant(folded(key), labels)
         if not meant or 1 < len(meant) < len(values):
             meant_instead = suggestion(key, labels)
             listed = f"its operands: {', '.join(labels)}"
@@ -175,9 +183,8 @@ def _meant(key: str, labels: Sequence[str]) -> list[str]:
     several = [label for name, label in by_fold.items() if name.rstrip("0123456789") == stem]
     if several:
         return several
-    numbered = key.rstrip("0123456789")
-    if numbered in by_fold:
-        return [by_fold[numbered]]
+    if key.removesuffix("0") in by_fold:
+        return [by_fold[key.removesuffix("0")]]
     return [by_fold[key + noun] for noun in _NOUNS if key + noun in by_fold][:1]
 
 
@@ -333,7 +340,11 @@ def _instruction(reader: Parser, head: Head, forms: list[Form], given: Arguments
         made = outs[-len(types) :] if types else []
         labels = order_of(form)
         try:
-            by_name = _labelled(given.named, labels)
+            assert form.insn.asm is not None
+            by_name = _labelled(given.named, labels, form.insn.asm.called)
+            twice = [label for label, given_for in by_name.items() if len(given_for) > 1]
+            if twice:
+                raise _Unfit(f"{twice[0]} is given twice")
             attrs = _attributes(given, _insn_keys(form.insn), labels)
         except _Unfit as reason:
             why = why if str(why) else reason

@@ -451,6 +451,7 @@ def _line_address(o: Any) -> int:
             "for every 256 columns the mask is read on 16 bytes further, not 32",
         ),
     ],
+    asm=Asm(called={"mask": "selMask"}),
     example={"selMask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
     steps=[SCRATCH_IN_USE],
 )

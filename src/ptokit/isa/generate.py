@@ -103,6 +103,7 @@ def _sequence(o: Any) -> View | Extent:
     ],
     asm=Asm(
         ins=("start", "tmp"),
+        called={"S": "start"},
         tmp=frozenset({"l2"}),
         attrs={"descending": "descending"},
         place={"descending": "outs"},

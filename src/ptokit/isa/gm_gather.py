@@ -152,6 +152,7 @@ _MAT_RULES = [
     asm=Asm(
         ins=("src", "indexes"),
         outs=("dst",),
+        called={"mem": "src", "idx": "indexes"},
         attrs={"gatherOob": "gatherOob", "coalesce": "coalesce"},
         order=("src", "indexes", "dst", "scratch"),
         mandatory={"coalesce": ()},
@@ -274,6 +275,7 @@ def _scattered(ops: Ops, given: Mapping[str, Any]) -> tuple[Array, ...]:
     asm=Asm(
         ins=("src", "indexes"),
         outs=("dst",),
+        called={"mem": "dst", "idx": "indexes"},
         attrs={
             name: name for name in ("scatterAtomicOp", "scatterOob", "coalesce", "scatterConflict")
         },

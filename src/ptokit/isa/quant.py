@@ -206,6 +206,7 @@ _IN_TEXT = [
     asm=Asm(
         ins=("src", "scale", "offset"),
         outs=("dst", "tmp"),
+        called={"fp": "scale"},
         forms=frozenset({"l1", "l2"}),
         attrs={"quant_type": "quant_type"},
         order=("src", "scale", "offset", "tmp", "dst"),

@@ -432,6 +432,7 @@ def _whole_merge(o: Any) -> Merge | None:
     asm=Asm(
         ins=(*_LISTS, "blockLen", "tmp"),
         outs=("dst", "executedNumList"),
+        called={"excuted": "executedNumList"},
         attrs={"exhausted": "exhausted"},
         place={"exhausted": "own"},
         missing="no_tmp",

@@ -211,6 +211,8 @@ class Asm:
     # Operands that may be written as an attribute instead -> its key, or keys. Pipes, events and
     # other numbers that are not data may always be, under their own names.
     literals: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Operands that the classes of the bindings call otherwise: their name -> ours.
+    called: Mapping[str, str] = field(default_factory=dict[str, str])
     # What stands behind the name where it is not `ins(...) outs(...)`, in the language of
     # ir/format.py; an operation may have several names, which differ in what is an attribute.
     syntax: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -359,7 +359,11 @@ def TFMODS(src: Expr, scalar: Expr, PrecisionType: FmodSAlgorithm) -> Expr:
 # ---- combinations ------------------------------------------------------------------------------
 
 
-@_with_number(types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"), rules=with_scalar())
+@_with_number(
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
+    rules=with_scalar(),
+    asm=Asm(called={"slope": "scalar"}),
+)
 def TLRELU(src: Expr, scalar: Expr) -> Expr:
     """Multiply the elements that are not positive by a slope, the scalar (leaky ReLU).
 
