@@ -20,7 +20,7 @@ from ptokit.frontend.logical_operations import logical_operations
 from ptokit.frontend.micro_operations import MicroOperation, operations
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.micro import MICRO
-from ptokit.isa.spec import NUMBERS, Insn, Operand
+from ptokit.isa.record import NUMBERS, Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
 from ptokit.report import micro_pages
 from ptokit.report.pages import cell, index, markdown

@@ -83,7 +83,7 @@ class Killers:
         return test if test in self._sound else ""
 
     def note(self, verdict: Verdict) -> None:
-        if "::" in verdict.killer:
+        if verdict.killer.startswith("tests/"):
             self._listed[verdict.change.key] = verdict.killer
         else:
             self._listed.pop(verdict.change.key, None)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def failing_of_many(sources: Path, tests: Sequence[str], limit: float) -> str:
 
 
 def passing(sources: Path, tests: Sequence[str]) -> frozenset[str]:
-    """Those of some tests that are there and pass."""
+    """Those of some tests, or files of tests, that are there and pass."""
     left = [test for test in tests if (ROOT / test.partition("::")[0]).exists()]
     while left:
         with _listed(left) as file:
@@ -62,7 +62,8 @@ def passing(sources: Path, tests: Sequence[str]) -> frozenset[str]:
         gone = [line for line in run.stderr.splitlines() if line.startswith("ERROR: not found")]
         if not gone:
             words = (line.partition(" ") for line in run.stdout.splitlines())
-            return frozenset(test for word, _, test in words if word == "PASSED")
+            passed = {test for word, _, test in words if word == "PASSED"}
+            return frozenset(left) & (passed | {test.partition("::")[0] for test in passed})
         left = [test for test in left if not any(line.endswith(f"/{test}") for line in gone)]
     return frozenset()
 
@@ -82,7 +83,7 @@ def _pytest(sources: Path, words: Sequence[str], limit: float) -> subprocess.Com
 
 
 @contextmanager
-def _listed(tests: Sequence[str]) -> Iterator[str]:
+def _listed(tests: Sequence[str]) -> Generator[str]:
     """A file with the names of tests."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as listed:
         listed.write("\n".join(tests))

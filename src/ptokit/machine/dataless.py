@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ptokit.base.diagnostics import NotSupported, fail
-from ptokit.isa.spec import DATA
+from ptokit.isa.record import DATA
 from ptokit.machine.calls import Call
 from ptokit.machine.executor import FastExecutor, Place, named, order
 

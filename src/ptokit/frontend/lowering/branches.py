@@ -46,7 +46,7 @@ from ptokit.ir.evaluate import is_total
 from ptokit.ir.types import I1, ScalarType
 
 if TYPE_CHECKING:
-    from ptokit.frontend.lowering.statements import Scope
+    from ptokit.frontend.lowering.expressions import Scope
 
 # Hidden variables: whether a statement that leaves its block has been reached, and with what.
 BREAK, CONTINUE, RETURN, VALUE = "$break", "$continue", "$return", "$value"
