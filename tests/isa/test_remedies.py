@@ -74,3 +74,21 @@ def test_a_column_where_rows_are_wanted_is_advised_to_be_seen_as_one() -> None:
     assert "row-major, 1 x 16" in advice
     roots[1](x, y, as_row=True)
     assert np.array_equal(y[:, 0], np.sqrt(x.max(axis=1)))
+
+
+@pytest.mark.parametrize(
+    ("now", "good", "nearest"),
+    [
+        (7, {8}, 8),
+        (7, {9, 5}, 9),
+        (7, {6}, 6),
+        (7, {0}, None),
+        (3, {n for n in range(5000) if n >= 777}, 777),
+        (900, {n for n in range(900) if n < 333}, 332),
+    ],
+)
+def test_a_number_that_would_do_is_the_nearest_one(
+    now: int, good: set[int], nearest: int | None
+) -> None:
+    """A larger one first; far away it is found by halves."""
+    assert remedies._nearest(now, good.__contains__) == nearest

@@ -61,6 +61,34 @@ def test_loops_and_branches_of_jumps(n: int, expected: int, engine: str) -> None
     assert out[0] == expected
 
 
+def test_a_loop_goes_on_with_what_its_condition_hands_on(engine: str) -> None:
+    """Not with what it was given: 5 becomes 3, 2, 0, -1, and -3 is handed out."""
+    made = unchanged(
+        loads(
+            """func.func @f(%p: !pto.ptr<i32>, %n: i32) attributes {pto.entry} {
+            %c0 = arith.constant 0 : index
+            %zero = arith.constant 0 : i32
+            %one = arith.constant 1 : i32
+            %two = arith.constant 2 : i32
+            %r = scf.while (%k = %n) : (i32) -> i32 {
+              %go = arith.cmpi sgt, %k, %zero : i32
+              %less = arith.subi %k, %two : i32
+              scf.condition(%go) %less : i32
+            } do {
+            ^bb0(%l: i32):
+              %next = arith.subi %l, %one : i32
+              scf.yield %next : i32
+            }
+            pto.store_scalar %r, %p[%c0] : !pto.ptr<i32>, i32
+            return
+          }"""
+        )
+    )
+    out = np.zeros(1, "i4")
+    made["f"][1](out, 5, engine=engine)
+    assert out[0] == -3
+
+
 def test_jumps_inside_a_region() -> None:
     made = unchanged(
         loads(
