@@ -31,6 +31,17 @@ def loaded_in_the_first_round(x: Any, y: Any, n: int) -> None:
 
 
 @kernel(mode="auto")
+def read_early_in_every_round(x: Any, y: Any, n: int) -> None:
+    kept = T()
+    TLOAD(kept, GlobalTensor(x))
+    for _ in range(n):
+        TSTORE(GlobalTensor(y), kept)
+        other = T()
+        TLOAD(other, GlobalTensor(x))
+        TSTORE(GlobalTensor(y), other)
+
+
+@kernel(mode="auto")
 def never_written(x: Any, y: Any) -> None:
     used = T()
     TLOAD(used, GlobalTensor(x))
@@ -53,6 +64,17 @@ def test_what_a_round_may_leave_to_the_next_lives_from_the_start_of_the_loop() -
     outside = [op for op in function.body.ops if allocates(op)]
     (kept,) = [live for live in live_ranges(function, accesses) if live.alloc in outside]
     assert kept.start == order.position[loop]
+
+
+def test_what_the_next_round_reads_lives_to_the_end_of_the_loop() -> None:
+    function, accesses = written(read_early_in_every_round, X, X, 3)
+    order = order_of(function)
+    outside = [op for op in function.body.ops if allocates(op)]
+    lives = live_ranges(function, accesses)
+    (kept,) = [live for live in lives if live.alloc in outside]
+    (other,) = [live for live in lives if live.alloc not in outside]
+    ((_, end),) = order.loops[other.alloc]
+    assert kept.stop == end >= other.stop
 
 
 def test_a_tile_that_no_path_writes_before_it_is_read_is_known() -> None:

@@ -129,14 +129,17 @@ THERE, BACK = FLAG.format("MTE2", "V"), FLAG.format("V", "MTE2")
         (("set there", "wait there", "set there", "wait there"), False),  # it may not be over yet
         (("set there", "wait there", "set back", "wait back", "set there", "wait there"), True),
         (("set back", "set there", "wait there", "wait back", "set there", "wait there"), False),
+        (("set there", "if", "wait there", "set back", "wait back", "}", "set there"), False),
+        (("set there", "if", "}", "wait there", "set back", "wait back", "set there"), True),
     ],
 )
 def test_a_flag_is_set_again_when_its_last_wait_is_known_to_be_over(
     acts: tuple[str, ...], proven: bool
 ) -> None:
-    lines = [f"pto.{a.replace(' there', f'_flag{THERE}').replace(' back', f'_flag{BACK}')}"
-             for a in acts]  # fmt: skip
-    text = "\n".join(["module {", "func.func @f() {", *lines, "return", "}", "}"])
+    ways = (("there", THERE), ("back", BACK))
+    flags = {f"{a} {way}": f"pto.{a}_flag{flag}" for a in ("set", "wait") for way, flag in ways}
+    lines = [(flags | {"if": "scf.if %c {"}).get(act, act) for act in acts]
+    text = "\n".join(["module {", "func.func @f(%c: i1) {", *lines, "return", "}", "}"])
     assert is_proven(parse(text), "a2a3") is proven
 
 
