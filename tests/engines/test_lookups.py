@@ -82,6 +82,31 @@ def test_an_index_out_of_range_is_told_in_a_later_launch_too(source: Kernel, wro
     assert np.array_equal(launch(fresh, numbers), launch(fresh, numbers, "stepwise"))
 
 
+@kernel(mode="manual")
+def half_filled(x: Any, numbers: Any, y: Any) -> None:
+    """The table is written down to its middle."""
+    top, source = Tile[TileType.Vec, float32, ROWS // 2, COLS](), Data()
+    index, scratch, found = Indices(), Indices(), Data()
+    for place, tile in enumerate((source, index, scratch, found)):
+        TASSIGN(tile, place * 0x1000)
+    TASSIGN(top, 0x0)
+    TLOAD(top, GlobalTensor(x)[: ROWS // 2, :])
+    TLOAD(index, GlobalTensor(numbers))
+    PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+    TGATHER(found, source, index, scratch)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y), found)
+
+
+def test_an_index_to_what_nobody_wrote_is_told_in_a_later_launch_too() -> None:
+    fresh, numbers = Kernel(half_filled.source), np.zeros((ROWS, COLS), np.int32)
+    for _ in range(3):
+        assert np.array_equal(launch(fresh, numbers), launch(fresh, numbers, "stepwise"))
+    numbers[3, 5] = ROWS * COLS // 2
+    with pytest.raises(ProgramError, match=rf"src0\[{ROWS // 2}, 0\], which nothing has written"):
+        launch(fresh, numbers)
+
+
 @kernel(mode="auto")
 def ordered(x: Any, y: Any, *, kind: Any) -> None:
     """Runs, and groups of four of them."""

@@ -93,14 +93,29 @@ class Clocks:
 
     def learn(self, core: int, clock: Clock) -> None:
         """Let all agents of a core go on after what a signal proves."""
-        for known in self.of_core(core):
-            known.join(clock)
+        *others, least = self.of_core(core)  # which all of them know
+        if clock.base is not least.base:
+            for known in (*others, least):
+                known.join(clock)
+            return
+        news = [(agent, time) for agent, time in clock.items() if time > least.get(agent, 0)]
+        least.update(news)
+        for known in others:
+            if known.base is not least.base:
+                known.join(clock)
+                continue
+            get = known.get
+            for agent, time in news:
+                if time > get(agent, 0):
+                    known[agent] = time
 
     def of_core(self, core: int) -> list[Clock]:
         """What all agents of a core come after: each that has done something, and the others."""
         known = self.known
         agents = range(core * PIPES, (core + 1) * PIPES)
-        return [*(known[agent] for agent in agents if agent in known), known.of_core(core)]
+        found = [known[agent] for agent in agents if agent in known]
+        found.append(known.of_core(core))
+        return found
 
     def barrier(self, agent: int) -> None:
         """Complete the earlier work of an agent before its later work."""

@@ -7,7 +7,7 @@ Configuration registers are bytes as well, which only the scalar unit writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +37,12 @@ class Noted:
     pipe: int  # of whichever core has its turn
     bound: tuple[Any, ...]  # accesses to global memory, and to scratch beside the operands
     moves: bool  # these lie where the journal says
-    compared: dict[str, bool]  # of operands: whether another core had written the same bytes
+    compared: Mapping[str, bool]  # of operands: whether another core had written the same bytes
     changed: tuple[str, ...]  # registers
     facts: CallFacts
     uses: tuple[Use, ...] | None = None  # the same each time, where nothing moves
+    # Where something does: by addresses, of instructions that are executed more than once.
+    by_place: dict[Sequence[int], tuple[Use, ...]] | None = None
 
 
 class HazardLog:
@@ -70,15 +72,15 @@ class HazardLog:
 
     def see(self, event: Event) -> None:
         """Check the accesses of an event against earlier ones, and remember them."""
-        call = event.call
         event.moment = self.moment = self.moment + 1
         noted = event.noted
         facts, uses = noted.facts, noted.uses
         if uses is None:
             if noted.moves:
-                uses = self._moving_uses(event, facts)
+                uses = self._moving_uses(event, noted)
             else:
-                uses = noted.uses = self._tile_uses(call, facts) + self._bound_uses(event, facts)
+                tiles = self._tile_uses(noted.call, facts)
+                uses = noted.uses = tiles + self._bound_uses(event, facts)
         is_special = facts.has_registers and self._by_pipe
         if not uses and not is_special:
             return
@@ -90,7 +92,8 @@ class HazardLog:
             self._registered(event, facts)
         mine = clocks.known[agent]
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
-        ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
+        is_free = noted.call.pipe in self._barriers
+        ordered = -1 if is_free else agent  # most pipes keep their own order
         for use in uses:
             region, writes = use.region, use.writes
             # Nearly every access finds all earlier ones complete: this must be quick to see.
@@ -137,7 +140,7 @@ class HazardLog:
             uses: list[Use] = []
             for access, place, walk, is_over in facts.tiles:
                 index, key = self._index(access.memory), access.signature
-                region = index.get(key) or index.add(key, place)
+                region = index.known.get(key) or index.add(key, place)
                 assert region is not None
                 uses.append(Use(access.operand, access.writes, region, walk, "", is_over))
             found = self._tiles[call] = tuple(uses)
@@ -186,23 +189,36 @@ class HazardLog:
             shade.is_shade = True
         return shade
 
-    def _moving_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
+    def _moving_uses(self, event: Event, noted: Noted) -> tuple[Use, ...]:
         """With global memory at the addresses that the journal names."""
-        found, index = self._tile_uses(event.call, facts), self.global_index()
+        known, facts = noted.by_place, noted.facts
+        if known is not None:
+            found = known.get(event.places)
+            if found is not None:
+                return found
+        found = self._tile_uses(noted.call, facts)
+        if self._history is not None:
+            for access in event.reached:
+                found += self._moving_use(self.region(access), access.pattern, facts)
+            return found  # windows of others come and go
+        index = self.global_index()
         for access, address in zip(event.bound, event.places, strict=True):
             pattern = access.pattern
-            if self._history is None:
-                extents = pattern.extents
-                key = address, extents
-                region = index.known.get(key) or index.add(key, behind(extents, address))
-            else:
-                memory = access.memory
-                region = self.region(Access(pattern, memory, address - memory.base))
-            if region is not None and pattern.operand not in facts.handles:
-                writes = pattern.writes
-                atomic = facts.atomic if writes else ""
-                found += (Use(pattern.operand, writes, region, None, atomic),)
+            key = address, pattern.extents
+            region = index.known.get(key) or index.add(key, behind(key[1], address))
+            found += self._moving_use(region, pattern, facts)
+        if known is None:
+            noted.by_place = {}
+        else:
+            known[event.places] = found
         return found
+
+    @staticmethod
+    def _moving_use(region: Region | None, pattern: Any, facts: CallFacts) -> tuple[Use, ...]:
+        if region is None or pattern.operand in facts.handles:
+            return ()
+        writes = pattern.writes
+        return (Use(pattern.operand, writes, region, None, facts.atomic if writes else ""),)
 
     # ---- what a window of a journal touches -----------------------------------------------------
 

@@ -12,7 +12,7 @@ the same leave the same numbers, and the checker need not read them all (machine
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 Place = Site | Location
 _Address = tuple[int, int]  # of a memory, in it
 _Compared = tuple[tuple[str, bool], ...]  # operands, and whether their bytes were there before
+_NOT_COMPARED: Mapping[str, bool] = {}
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
 
 
@@ -233,8 +234,9 @@ class Journal:
         code = self._instructions.get(key)
         if code is None:
             pipe = 0 if not by_pipe else Pipe.ALL if facts.gives_value else facts.pipe
-            seen = tuple(bound), moves, dict(compared), changed
-            code = self._notes.add(Noted(call, site, pipe, *seen, facts))
+            found = dict(compared) if compared else _NOT_COMPARED
+            noted = Noted(call, site, pipe, tuple(bound), moves, found, changed, facts)
+            code = self._notes.add(noted)
             self._instructions[key] = code
         entries, number = self._entries, self.machine.core.number
         if number != self._turn:

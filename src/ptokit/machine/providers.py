@@ -55,8 +55,8 @@ class Services:
     """Everything a body can ask for in one execution."""
 
     __slots__ = (
-        *("asked", "call", "demanded", "far", "machine", "operands", "site", "undefined"),
-        "unit",
+        *("asked", "call", "chosen", "demanded", "far", "machine", "operands", "site"),
+        *("undefined", "unit"),
     )
 
     def __init__(
@@ -71,6 +71,8 @@ class Services:
         # those whose undefined elements it has asked for, to pass their state on itself.
         self.demanded: set[str] = set()
         self.asked: set[str] = set()
+        # An operand that has undefined elements, while values decide which of them are read.
+        self.chosen = ""
         self.far: list[Access] = []  # what was touched outside the operands
         self.unit: VectorUnit | None = None
 
@@ -146,6 +148,7 @@ class PoisonProvider(_Provider):
         access = self._handed(name)
         if access.is_defined():
             return
+        self._run.chosen = name
         missing = np.argwhere(where.reshape(access.shape) & ~access.defined())
         if len(missing):
             row, col = missing[0].tolist()

@@ -189,24 +189,16 @@ class Plane:
     def __init__(self, pitch: int) -> None:
         self.pitch = pitch
         self.low, self.high = _FLAT, 0  # all regions lie between
-        self._asked: tuple[Region | None, list[Box]] = None, []  # what was asked for last
         self._grids: dict[tuple[int, int], dict[tuple[int, int], list[Region]]] = {}
 
-    def boxes(self, region: Region) -> list[Box]:
-        """The rectangles of a region, or some that hold it."""
-        if self._asked[0] is not region:  # who asks what is near is put there next
-            self._asked = region, self._boxes(region)
-        return self._asked[1]
-
     def _boxes(self, region: Region) -> list[Box]:
+        """The rectangles of a region, or some that hold it."""
         rows, pitch = region.rows, self.pitch
         if rows is None:
             return self._stretch(region.start, region.stop)
         start, width, own, number = rows
         if number == 1 or own == pitch:
             return self._stretch(start, start + width, number)
-        if pitch == _FLAT and number <= _MOST_ROWS:
-            return [Box(0, 1, start + i * own, width) for i in range(number)]
         return self._stretch(region.start, region.stop)
 
     def _stretch(self, start: int, stop: int, number: int = 1) -> list[Box]:
@@ -219,31 +211,47 @@ class Plane:
             return [Box(row, number, col, width - over), Box(row + 1, number, 0, over)]
         return [Box(row, (stop - 1) // self.pitch - row + number, 0, self.pitch)]
 
-    def add(self, region: Region) -> None:
+    def add(self, region: Region) -> list[Region]:
+        """Put a region in; returns those that may share bytes with it, as `near` does."""
         if region.start < self.low:
             self.low = region.start
         if region.stop > self.high:
             self.high = region.stop
-        for box in self.boxes(region):
+        found: list[Region] = []
+        for box in self._boxes(region):
             size = box.rows.bit_length(), box.cols.bit_length()
-            grid = self._grids.setdefault(size, {})
+            for other, grid in self._grids.items():
+                if other != size:
+                    found += _listed(grid, other, box)
+            grid = self._grids.get(size)
+            if grid is None:
+                grid = self._grids[size] = {}
             for cell in _cells(box, size):
-                grid.setdefault(cell, []).append(region)
+                listed = grid.get(cell)
+                if listed is None:
+                    grid[cell] = [region]
+                else:
+                    found += listed
+                    listed.append(region)
+        return found
 
     def near(self, region: Region) -> list[Region]:
         """Regions that may share bytes with this one, some of them more than once."""
-        found: list[Region] = []
-        for box in self.boxes(region):
-            for size, grid in self._grids.items():
-                many = ((box.rows >> size[0]) + 1) * ((box.cols >> size[1]) + 1)
-                if many > len(grid):
-                    for listed in grid.values():
-                        found += listed
-                    continue
-                for cell in _cells(box, size):
-                    if cell in grid:
-                        found += grid[cell]
-        return found
+        return [
+            other
+            for box in self._boxes(region)
+            for size, grid in self._grids.items()
+            for other in _listed(grid, size, box)
+        ]
+
+
+def _listed(
+    grid: dict[tuple[int, int], list[Region]], size: tuple[int, int], box: Box
+) -> list[Region]:
+    """The regions in those cells of a grid that a rectangle touches."""
+    many = ((box.rows >> size[0]) + 1) * ((box.cols >> size[1]) + 1)
+    cells = grid if many > len(grid) else [cell for cell in _cells(box, size) if cell in grid]
+    return [region for cell in cells for region in grid[cell]]
 
 
 def _cells(box: Box, size: tuple[int, int]) -> list[tuple[int, int]]:
@@ -254,6 +262,58 @@ def _cells(box: Box, size: tuple[int, int]) -> list[tuple[int, int]]:
     if top == bottom and left == right:
         return [(top, left)]
     return [(r, c) for r in range(top, bottom + 1) for c in range(left, right + 1)]
+
+
+class Line(Plane):
+    """All addresses as one row: a stretch lies in one or two cells of its size."""
+
+    def __init__(self) -> None:
+        super().__init__(_FLAT)
+        self._by_size: dict[int, dict[int, list[Region]]] = {}
+
+    def add(self, region: Region) -> list[Region]:
+        if region.start < self.low:
+            self.low = region.start
+        if region.stop > self.high:
+            self.high = region.stop
+        found: list[Region] = []
+        for start, stop in _stretches(region):
+            size = (stop - start).bit_length()
+            if size not in self._by_size:
+                self._by_size[size] = {}
+            for other, grid in self._by_size.items():
+                first, last = start >> other, stop - 1 >> other
+                if other != size:
+                    found += _between(grid, first, last)
+                    continue
+                for cell in (first,) if first == last else (first, last):
+                    listed = grid.get(cell)
+                    if listed is None:
+                        grid[cell] = [region]
+                    else:
+                        found += listed
+                        listed.append(region)
+        return found
+
+    def near(self, region: Region) -> list[Region]:
+        return [
+            other
+            for start, stop in _stretches(region)
+            for size, grid in self._by_size.items()
+            for other in _between(grid, start >> size, stop - 1 >> size)
+        ]
+
+
+def _stretches(region: Region) -> Iterable[tuple[int, int]]:
+    """The bytes of a region, or, where there are many stretches, one that holds it."""
+    rows = region.rows
+    is_short = rows is not None and 1 < rows.number <= _MOST_ROWS
+    return region.ranges if is_short else ((region.start, region.stop),)
+
+
+def _between(grid: dict[int, list[Region]], first: int, last: int) -> Iterable[Region]:
+    cells = grid if last - first >= len(grid) else range(first, last + 1)
+    return [region for cell in cells if cell in grid for region in grid[cell]]
 
 
 class RegionIndex:
@@ -278,27 +338,29 @@ class RegionIndex:
 
     def connect(self, region: Region, near: list[Region] | None = None) -> None:
         """Make a region known to those it overlaps, and they to it; `near` are those, if known."""
-        peers = self.near(region) if near is None else near
-        region.peers += peers
-        for other in peers:
-            other.peers.append(region)
-        if self._few is not None:
+        if self._few is None:
+            plane = self._plane_of(region)
+            listed = plane.add(region)
+            peers = self._meeting(region, plane, listed) if near is None else near
+        else:
+            peers = self.near(region) if near is None else near
             self._few.append(region)
             if len(self._few) > _FEW:
                 for each in self._few:
-                    self._enter(each)
+                    self._plane_of(each).add(each)
                 self._few = None
-        else:
-            self._enter(region)
+        region.peers += peers
+        for other in peers:
+            other.peers.append(region)
 
-    def _enter(self, region: Region) -> None:
-        """Put a region into the plane of its rows."""
+    def _plane_of(self, region: Region) -> Plane:
+        """The plane of its rows."""
         rows = region.rows
         pitch = rows.pitch if rows and rows.number > 1 else _FLAT
         plane = self._planes.get(pitch)
         if plane is None:
-            plane = self._planes[pitch] = Plane(pitch)
-        plane.add(region)
+            plane = self._planes[pitch] = Line() if pitch == _FLAT else Plane(pitch)
+        return plane
 
     def is_costly(self, region: Region) -> bool:
         """Whether comparing a region takes long: many rows, and others at another distance."""
@@ -316,13 +378,19 @@ class RegionIndex:
         """The regions that share bytes with one that is not connected."""
         if self._few is not None:
             return [each for each in self._few if region.overlaps(each)]
+        return self._meeting(region)
+
+    def _meeting(
+        self, region: Region, known: Plane | None = None, listed: Iterable[Region] = ()
+    ) -> list[Region]:
+        """The regions that share bytes with one; of a plane that is known those may be `listed`."""
         start, stop = region.start, region.stop
         found: list[Region] = []
         seen = {region}
         for plane in self._planes.values():
             if stop <= plane.low or plane.high <= start:
                 continue
-            for other in plane.near(region):
+            for other in listed if plane is known else plane.near(region):
                 # Most candidates lie before or behind it: that is seen here.
                 if stop <= other.start or other.stop <= start or other in seen:
                     continue

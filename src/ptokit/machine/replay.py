@@ -104,7 +104,7 @@ class Replay:
                     if operation.moves:
                         first = self._address
                         self._address = first + len(operation.bound)
-                        places = addresses[first : self._address]
+                        places = tuple(addresses[first : self._address])
                     see(Executed(operation, self._first + operation.pipe, places))
                 elif operation.__class__ is Recycle:
                     self.log.recycle(operation.memories)

@@ -101,6 +101,10 @@ class Tape:
             registers = dict(machine.core.registers) if looks else None
             lost = () if services is None else tuple(region(a) for a, _ in services.undefined)
             self._machine = machine
+            if services is not None and services.chosen:
+                # With other values it may read what nobody has written: only the steps tell.
+                chosen = f"what {insn.name} reads of {services.chosen}, not all of which is defined"
+                self.give_up(f"values decide {chosen}")
             self._note(Noted(call, args, operands, bound, site, machine.core, registers, lost))
 
         machine.tape = note
