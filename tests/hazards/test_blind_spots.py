@@ -9,6 +9,7 @@ import pytest
 
 from ptokit import *
 from ptokit.comm import *
+from ptokit.machine.faults import WouldBlock
 from tests.hazards.support import *
 
 R, C = 16, 16
@@ -162,6 +163,25 @@ def test_e1_a_core_that_spins_for_ever() -> None:
     assert found.code == "E1"
     assert "a loop around load_scalar" in found.message
     assert lines_of(found) == {marked(program, "look")}
+
+
+@pytest.mark.parametrize("cleans", [False, True])
+def test_a_loop_around_a_word_outside_of_a_launch_ends(cleans: bool) -> None:
+    word = np.zeros(16, np.int32)
+    with pytest.raises(WouldBlock, match="a loop around load_scalar would go on forever") as found:
+        while load_scalar(ptr(word), 0) == 0:  # alone
+            if cleans:
+                dcci(ptr(word), SINGLE_CACHE_LINE)
+    here = test_a_loop_around_a_word_outside_of_a_launch_ends
+    assert lines_of(found.value.diagnostics[0]) == {marked(here, "alone")}
+
+
+def test_a_word_that_changes_outside_of_a_launch_is_waited_for() -> None:
+    word, turns = np.zeros(16, np.int32), 0
+    while load_scalar(ptr(word), 0) < 300:
+        turns += 1
+        word[0] = turns // 100  # which brings nothing new for a while
+    assert turns == 30_000
 
 
 def test_reading_a_word_often_is_no_spin() -> None:

@@ -46,6 +46,12 @@ class WouldBlock(ProgramError):  # noqa: N818
     """The only thread of execution would wait for something that nobody can provide."""
 
 
+def hopeless(what: str, does: str, fix: str, site: Place) -> PtoError:
+    """The error of a loop that looks for what cannot come."""
+    said = f"{what} would go on forever: nothing else runs that could {does}"
+    return fail("would-block", said, fix=fix, site=site, kind=WouldBlock)
+
+
 def poison_read(call: Any, access: Any, row: int, col: int, site: Place) -> PtoError:
     """An element is read that nothing has written; `access` is one of the call's."""
     name, facts = access.operand, dict(call.ops)

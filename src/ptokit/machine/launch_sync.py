@@ -15,7 +15,6 @@ from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core, Engine
 from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
-from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Complete, Give, Learn, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import BELOW, HINT, UnitFlags
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
 
 
-_PATIENCE = 8  # reads that bring nothing new before others may go on
 _SPIN = "whoever is to change the word must run and write it: blocks that come later, or a signal"
 
 
@@ -74,9 +72,6 @@ class LaunchSync(Sync):
         self.meetings: dict[Any, Meeting] = {}
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
-        # Of a core that reads words and does nothing else: after how many operations it read last,
-        # what it has seen where, and how often it saw the same.
-        self._looks: dict[int, tuple[int, dict[int, Any], int]] = {}
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
         self.used_flags: dict[int, Place] = {}  # cross-core flags of the program, and where
         target = scheduler.target
@@ -228,22 +223,6 @@ class LaunchSync(Sync):
         stream.blocked, stream.polls = None, False
         return True
 
-    def _scalar_access(self, operand: str, writes: bool, site: Place, given: Given) -> Any:
-        value = super()._scalar_access(operand, writes, site, given)
-        core = self.core
-        last, seen, again = self._looks.get(core.number, (0, {}, 0))
-        if writes or core.calls != last + 1:  # the program has done something else since
-            seen, again = {}, 0
-        at = given[operand], given["offset"]
-        key = (at[0].data() if isinstance(at[0], GlobalObject) else at[0]) + at[1]
-        place = key.buffer.base + key.offset
-        again = again + 1 if seen.get(place) == value else 0
-        seen[place] = value
-        self._looks[core.number] = core.calls, seen, again
-        if again > _PATIENCE:
-            self.look_again(f"a loop around {given.call.insn.name}", site)
-        return value
-
     def barrier(self, pipe: Pipe, site: Place) -> None:
         if pipe is Pipe.ALL:
             self.drain(self.core, site)
@@ -371,23 +350,6 @@ class LaunchSync(Sync):
 
     def learn(self, token: Token) -> None:
         self.scheduler.queues.learn_all(self.core, token)
-
-    # ---- scalar accesses to global memory -------------------------------------------------------
-
-    def clean_cache(self, at: Pointer | None) -> None:
-        self._still_looking()
-        super().clean_cache(at)
-
-    def _still_looking(self) -> None:
-        """The cache is cleaned between two looks at a word: that is part of looking."""
-        core = self.core
-        found = self._looks.get(core.number)
-        if found is not None and found[0] + 1 == core.calls:
-            self._looks[core.number] = core.calls, *found[1:]
-
-    def fence(self) -> None:
-        self._still_looking()
-        super().fence()
 
 
 class Flag(Semaphore):

@@ -93,6 +93,7 @@ class Machine:
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a verified call to its pipe, which here is done with all that came before."""
         insn = call.insn
+        self.core.calls += 1
         if self.core.values:
             self.sync.take_values(operands)
         if call.phase:

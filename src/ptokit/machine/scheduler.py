@@ -153,7 +153,6 @@ class LaunchMachine(Machine):
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a call of the core that is running to its pipe."""
         scheduler, core, insn, pipe = self.scheduler, self.core, call.insn, call.pipe
-        core.calls += 1
         if scheduler.careful:
             is_unknown = bool(core.pipes) and call not in core.clear
             if is_unknown or pipe not in self.target.pipes[core.kind]:
@@ -170,10 +169,12 @@ class LaunchMachine(Machine):
         if (is_free and not call.phase) or insn.pipe is None or pipe is Pipe.S:
             if self.follows:
                 return super().enqueue(call, operands, site)
+            core.calls += 1
             value = self.executor.execute(call, operands, site)  # what it comes to, in a hurry
             if value is not None:
                 self.sync.give_value(value)
             return value
+        core.calls += 1
         if self.follows:
             self.begin(insn, pipe, site)
         work = Work(call, frozen(operands), site, dict(core.registers), self.operation)

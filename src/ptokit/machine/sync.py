@@ -26,7 +26,7 @@ from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.clocks import CORES, Clocks, agent_of
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core, Engine
-from ptokit.machine.faults import WouldBlock
+from ptokit.machine.faults import WouldBlock, hopeless
 from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
+_PATIENCE = 8  # reads that bring nothing new before others may go on
+_WRITE_FIRST = "write the word before the loop, or run whoever writes it in the same launch"
 MOST_LOOKS = 20_000  # at memory while nothing else happens: a loop around them is hopeless
 _NUMBERS = (int, float, np.generic)
 Place = Site | Location
@@ -81,6 +83,9 @@ class Sync:
         self.words = Words(self)
         self._engines = count(CORES // 2)
         self.in_vain = 0  # tests that failed, one behind the other
+        # Of a core that reads words and does nothing else: after how many operations it read last,
+        # what it has seen where, and how often it saw the same.
+        self._looks: dict[int, tuple[int, dict[int, Any], int]] = {}
 
     @property
     def core(self) -> Core:
@@ -497,13 +502,22 @@ class Sync:
 
     def clean_cache(self, at: Pointer | None) -> None:
         """Write back and forget one line of the scalar data cache, or all of them."""
+        self._still_looking()
         if self.journal is not None:
             self.journal.scalar.clean(self.core, None if at is None else at.buffer.base + at.offset)
 
     def fence(self) -> None:
         """Wait for earlier scalar stores and write-backs."""
+        self._still_looking()
         if self.journal is not None:
             self.journal.scalar.fence(self.core)
+
+    def _still_looking(self) -> None:
+        """The cache is cleaned between two looks at a word: that is part of looking."""
+        core = self.core
+        found = self._looks.get(core.number)
+        if found is not None and found[0] + 1 == core.calls:
+            self._looks[core.number] = core.calls, *found[1:]
 
     def _scalar_access(self, operand: str, writes: bool, site: Place, given: Given) -> Any:
         """Read or write one element of global memory."""
@@ -527,7 +541,26 @@ class Sync:
                 )
             access.array()[...] = value.astype(at.dtype.np)
         self.machine.publish(given.call, site, (access,))
-        return None if writes else access.array()[0, 0].item()
+        value = None if writes else access.array()[0, 0].item()
+        place = access.memory.base + access.offset
+        if self._sees_the_same(place, value):
+            what = f"a loop around {insn.name}"
+            if not self.look_again(what, site):
+                raise hopeless(what, "write it", _WRITE_FIRST, site)
+        return value
+
+    def _sees_the_same(self, place: int, value: Any) -> bool:
+        """Whether a core reads and reads, without anything else, and nothing changes."""
+        core = self.core
+        last, seen, again = self._looks.get(core.number, (0, {}, 0))
+        if value is None or core.calls != last + 1:  # the program has done something else since
+            seen, again = {}, 0
+        again = again + 1 if seen.get(place) == value else 0
+        if not again:
+            self.in_vain = 0
+        seen[place] = value
+        self._looks[core.number] = core.calls, seen, again
+        return again > _PATIENCE
 
 
 def flag_wait(token: fx.Flag) -> Why:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import i32
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
@@ -19,7 +18,7 @@ from ptokit.isa.spec import Insn, Pipe, View
 from ptokit.machine.access import Access
 from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.clocks import agent_of
-from ptokit.machine.faults import WouldBlock, refusal
+from ptokit.machine.faults import hopeless, refusal
 from ptokit.machine.flags import Clock
 from ptokit.machine.objects import GlobalObject
 from ptokit.machine.ranks import here, pause
@@ -122,13 +121,7 @@ class Words:
             return True
         what = f"a loop around {_short(call.insn)}{_on_rank()}"
         if not self._sync.look_again(what, site):
-            raise fail(
-                "would-block",
-                f"{what} would go on forever: nothing else runs that could signal it",
-                fix="notify the signal, or end the loop",
-                site=site,
-                kind=WouldBlock,
-            )
+            raise hopeless(what, "signal it", "notify the signal, or end the loop", site)
         return False
 
     def _look(self, token: Word, tensor: GlobalObject, call: Any, site: Place) -> Array:
