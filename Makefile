@@ -87,13 +87,13 @@ oracle: $(DEV) ## The race checker against happens-before by brute force, on ran
 mutation: $(DEV) ## Change the package in some 120 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py
 
-# KEEP names a folder for the answers: a run that was stopped goes on with them.
+# With RESUME=1 a run that was stopped goes on where it was.
 mutants: $(DEV) ## Take synchronisation out of programs or get it wrong, piece by piece; all must be found
-	@$(BIN)/python tools/mutants.py $(if $(KEEP),--keep $(KEEP)/mutants)
-	@$(BIN)/python tools/cpp_mutants.py $(if $(KEEP),--keep $(KEEP)/cpp_mutants)
+	@$(BIN)/python tools/mutants.py $(if $(RESUME),--resume)
+	@$(BIN)/python tools/cpp_mutants.py $(if $(RESUME),--resume)
 
 fixes: $(DEV) ## Repair every race mutant of the examples and 200 random kernels, and run them
-	@$(BIN)/python tools/fixes.py $(if $(KEEP),--keep $(KEEP)/fixes)
+	@$(BIN)/python tools/fixes.py $(if $(RESUME),--resume)
 
 conform: $(RUNTIME) ## Run the recorded cases, when they lie beside the checkout
 	@$(BIN)/ptokit conform ../shared/golden

@@ -4,8 +4,9 @@
 
 Names are parts of those of the rows: "FIFO" measures that one alone.
 
-Each kernel runs at sizes that double, with the checks on and off in the same round, on the lowered
-path; the best round counts. Of a first launch the trips that repeat what the checker knows are
+Each kernel runs at sizes that double, with the checks on and off in turn, on the lowered path, for
+at least five rounds and a second; the best round of each counts, and garbage of one is not
+collected in another. Of a first launch the trips that repeat what the checker knows are
 passed over; the next one like it comes to the same verdict, which is remembered where no data
 decides; in full (`check="full"`) every access is looked at. A size is the work
 it stands for - tiles, additions, entries - so a program whose time is proportional to its work has
@@ -15,6 +16,7 @@ processor, so that a busy machine does not count.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -34,6 +36,7 @@ import growth_passes
 from ptokit import *
 
 MOST_FOR_CHECKS, MOST_EXPONENT = 1.3, 1.1
+LEAST_ROUNDS, ENOUGH = 5, 1.0  # rounds and seconds of each size
 GOALS = ("first", "again")  # launches for which they are meant
 Wide = Tile[TileType.Vec, float32, 16, 256]
 Square = Tile[TileType.Vec, float32, 16, 16]
@@ -201,6 +204,7 @@ def _run(program, blocks: int, *args, check, **more) -> None:
 
 
 def seconds(call: Pass, check: bool | str) -> float:
+    gc.collect()
     started = time.process_time()
     call(check)
     return time.process_time() - started
@@ -211,15 +215,23 @@ def exponent(sizes: tuple[int, ...], times: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
-def measure(series: Series, rounds: int) -> tuple[list[float], ...]:
+def rounds(call: Pass, quick: bool) -> list[tuple[float, ...]]:
+    """Seconds of every way to launch, one behind the other, again and again."""
+    ways = (False, "first", True, "full")
+    least, enough = (2, 0.0) if quick else (LEAST_ROUNDS, ENOUGH)
+    found: list[tuple[float, ...]] = []
+    while len(found) < least or sum(map(sum, found)) < enough:
+        found.append(tuple(seconds(call, check) for check in ways))
+    return found
+
+
+def measure(series: Series, quick: bool) -> tuple[list[float], ...]:
     """Seconds per size: unchecked, of a first launch, of another like it, and read in full."""
     best: tuple[list[float], ...] = ([], [], [], [])
     for size in series.sizes:
         call = series.make(size)
         call(True)  # leaves lowering, done once, out of the times
-        ways = (False, "first", True, "full")
-        ran = [[seconds(call, check) for check in ways] for _ in range(rounds)]
-        for times, found in zip(best, zip(*ran, strict=True), strict=True):
+        for times, found in zip(best, zip(*rounds(call, quick), strict=True), strict=True):
             times.append(min(found))
     return best
 
@@ -249,7 +261,7 @@ def main() -> int:
     slopes: list[float] = []
     for series in (each for each in SERIES if is_chosen(each.name)):
         sizes = series.sizes[: 3 if quick else None]
-        off, *checked = measure(Series(series.name, sizes, series.make), 2 if quick else 3)
+        off, *checked = measure(Series(series.name, sizes, series.make), quick)
         for launch, on in zip(costs, checked, strict=True):
             ratios = [a / b for a, b in zip(on, off, strict=True)]
             slope = exponent(sizes, on)

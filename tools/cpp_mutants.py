@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from kept import Pieces
 from mutants import (
     EXAMPLES,
     TEXTS,
@@ -36,6 +35,7 @@ from mutants import (
     load,
     verdict,
 )
+from spread import add_resume, journal_of
 
 from ptokit import PtoError, cpp
 from ptokit.base.diagnostics import Diagnostic
@@ -49,6 +49,7 @@ from ptokit.kernels import Kernel, Programs
 from ptokit.machine.gm import as_array
 from ptokit.machine.jobs import apart
 from ptokit.native.recording import CoreName, InItsPlace
+from ptokit.tasks import Journal
 
 Places = dict[CoreName, set[int]]  # calls by their number among those of a core
 
@@ -289,7 +290,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--proof", type=int, default=6, help="schedules for a silent mutant")
     parser.add_argument("--targets", default=",".join(TEXTS))
-    parser.add_argument("--keep", type=Path, help="where answers are, to go on with them")
+    add_resume(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
     files = options.files or sorted(EXAMPLES.glob("*.py"))
@@ -300,20 +301,24 @@ def main() -> int:
             if path.stem not in ("harness", "run_all")
             for subject in subjects(path, options.targets.split(","), Path(folder))
         )
-        tally = told(known, options.proof, options.verbose, options.keep)
+        with journal_of("cpp_mutants", options, Verdict) as journal:
+            tally = told(known, options.proof, options.verbose, journal)
     return 0 if is_fine(tally) else 1
 
 
 def told(
-    subjects: Iterable[Mutable], proof: int, verbose: bool, keep: Path | None = None
+    subjects: Iterable[Mutable], proof: int, verbose: bool, journal: Journal | None = None
 ) -> Counter[str]:
-    """Print what became of the mutants of each, and of all of them; `keep`: where answers are."""
-    pieces = Pieces(keep, Verdict)
+    """Print what became of the mutants of each, and of all of them."""
     tally: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     for subject in subjects:
         here: Counter[str] = Counter()
-        for each in pieces.do(subject.name, lambda each=subject: [*judged(each, proof)]):
+        known = None if journal is None else journal.known(subject.name)
+        found = [*judged(subject, proof)] if known is None else known[0]
+        if journal is not None and known is None:
+            journal.add(subject.name, found)
+        for each in found:
             here[each.word] += 1
             kinds[each.kind] += bool(each.kind)
             if verbose or each.word not in ("found", "harmless"):

@@ -1,6 +1,6 @@
 """Break kernels piece by piece, have every race repaired, and run what comes out.
 
-python tools/fixes.py [-v] [--kernels 200] [--jobs 2] [--keep ANSWERS] [FILE ...]
+python tools/fixes.py [-v] [--kernels 200] [--jobs 2] [--cluster ADDRESS] [--resume] [FILE ...]
 
 The broken ones are the race mutants of the examples (`mutation.py`), and random kernels in manual
 mode (`tests/fuzz/programs.py`) of which some, many or all barriers are gone. A repaired one is
@@ -9,7 +9,7 @@ mode (`tests/fuzz/programs.py`) of which some, many or all barriers are gone. A 
 * left, when something remains, and nothing is worse;
 * WORSE, when it complains of more than before, or gives other bytes without a complaint.
 
-With `--keep` a run that was stopped goes on where it was.
+With `--resume` a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import linecache
-import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -32,12 +29,13 @@ from typing import Any
 TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
 
-from kept import Pieces  # noqa: E402
 from mutants import EXAMPLES, PARTS, RACES, SUBJECTS, about, load, manual_cases, run  # noqa: E402
 from mutation import Mutant, mutants  # noqa: E402
+from spread import add_options, answers  # noqa: E402
 
 from ptokit.base.diagnostics import Diagnostic  # noqa: E402
 from ptokit.repair.search import Trial, repair  # noqa: E402
+from ptokit.tasks import Task  # noqa: E402
 from tests.fuzz.programs import random_program  # noqa: E402
 
 TARGET = 0.95  # of all that have a race
@@ -174,6 +172,29 @@ def of_seeds(first: int, step: int, count: int) -> list[Outcome]:
 
 # ---- the command ---------------------------------------------------------------------------------
 
+Piece = tuple[Path | None, tuple[int, ...]]  # an example, or random kernels, and which part of it
+
+
+def pieces_of(files: Iterable[Path], kernels: int) -> Iterator[Task]:
+    """All that is to be done, in pieces."""
+    for path in files:
+        if path.stem not in ("harness", "run_all") and manual_cases(load(path)):
+            for part in range(PARTS):
+                yield Task(f"{path.name} {part} of {PARTS}", (path, (part, PARTS)))
+    for part in range(2 * PARTS):
+        given = part, 2 * PARTS, kernels
+        yield Task(f"{_title((None, given))} {part} of {2 * PARTS}", (None, given))
+
+
+def judged(piece: Piece) -> list[Outcome]:
+    """What comes of a piece."""
+    path, given = piece
+    return of_seeds(*given) if path is None else of_example(path, *given)
+
+
+def _title(piece: Piece) -> str:
+    return "random kernels" if piece[0] is None else piece[0].name
+
 
 def closing_line(tally: Counter[str]) -> str:
     """The one line that says it all."""
@@ -189,8 +210,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--kernels", type=int, default=200, help="random ones")
-    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
-    parser.add_argument("--keep", type=Path, help="where answers are, to go on with them")
+    add_options(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="every repair")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
@@ -198,26 +218,17 @@ def main() -> int:
         *sorted(EXAMPLES.glob("*.py")),
         *(SUBJECTS / f"{each}.py" for each in ACROSS),
     ]
-    kept = Pieces(options.keep, Outcome)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        submit = partial(kept.submit, pool)
-        work = {
-            path.name: [submit(of_example, path, i, PARTS) for i in range(PARTS)]
-            for path in files
-            if path.stem not in ("harness", "run_all") and manual_cases(load(path))
-        }
-        work["random kernels"] = [
-            submit(of_seeds, i, 2 * PARTS, options.kernels) for i in range(2 * PARTS)
-        ]
-        for name, pieces in work.items():
-            here: Counter[str] = Counter()
-            for outcome in itertools.chain.from_iterable(piece() for piece in pieces):
-                here[outcome.word] += 1
-                if options.verbose or outcome.word != "clean":
-                    print(f"{outcome.word}: {outcome.what}: {outcome.why}")
-            counts = ", ".join(f"{count} {word}" for word, count in sorted(here.items()))
-            print(f"{name:<28} {counts}", flush=True)
-            tally += here
+    tasks = list(pieces_of(files, options.kernels))
+    found = answers("fixes", judged, tasks, options, Outcome)
+    for name, pieces in itertools.groupby(found, lambda each: _title(each[0].data)):
+        here: Counter[str] = Counter()
+        for outcome in (outcome for _, outcomes in pieces for outcome in outcomes):
+            here[outcome.word] += 1
+            if options.verbose or outcome.word != "clean":
+                print(f"{outcome.word}: {outcome.what}: {outcome.why}")
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(here.items()))
+        print(f"{name:<28} {counts}", flush=True)
+        tally += here
     print(closing_line(tally))
     is_met = "met" if is_fine(tally) else "MISSED"
     share = tally["clean"] / max(1, tally.total())

@@ -1,6 +1,6 @@
 """Take synchronisation out of programs, or get it wrong, one piece at a time, and see who notices.
 
-python tools/mutants.py [-v] [--schedules 60] [--jobs 2] [--keep ANSWERS] [FILE ...]
+python tools/mutants.py [-v] [--schedules 60] [--jobs 2] [--cluster ADDRESS] [--resume] [FILE ...]
 
 The programs are the manual examples and the subjects of this folder, whose statements are removed,
 changed and moved (`mutation.py`), and the texts of the auto examples, with whatever order the
@@ -15,7 +15,7 @@ compiler has put into them (`text_mutation.py`). A mutant runs with all checkers
 A warning that the unmodified program has not is a complaint as well. The program itself must run
 without errors under many random schedules: everything else is a false alarm.
 A file may name the cases worth mutating in `MUTATED`; otherwise all its manual cases are. Of the
-cases of a kernel each mutant takes a few, in turn. With `--keep` a run that was stopped goes on.
+cases of a kernel each mutant takes a few, in turn. With `--resume` a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -23,15 +23,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import itertools
-import os
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,13 +40,14 @@ EXAMPLES = ROOT / "examples"
 SUBJECTS = Path(__file__).resolve().parent / "subjects"
 sys.path[:0] = [str(EXAMPLES), str(Path(__file__).resolve().parent)]
 
-from kept import Pieces  # noqa: E402
 from mutation import KINDS, Mutant, mutants  # noqa: E402
+from spread import add_options, answers  # noqa: E402
 from text_mutation import text_mutants  # noqa: E402
 
 from ptokit import PtoError, loads  # noqa: E402
 from ptokit.base.diagnostics import Diagnostic  # noqa: E402
 from ptokit.machine.explore import schedules  # noqa: E402
+from ptokit.tasks import Task  # noqa: E402
 
 PROOF = 20  # schedules a silent mutant must survive: 13 worst cases, then random ones
 RACES = ("E6", "E7", "E8")
@@ -97,7 +95,6 @@ def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
 
 
 Ran = tuple[tuple[Diagnostic, ...], list[bytes]]
-Answer = Callable[[], list[Verdict]]
 
 
 def run(case: Any, target: str, **how: Any) -> Ran:
@@ -300,19 +297,30 @@ def _alarms(path: Path, case: Any, target: str, seed: int) -> Iterable[Verdict]:
         yield Verdict("false alarm", what, _first(complaints[0]))
 
 
-def work_of(
-    submit: Callable[..., Answer], parts: int, path: Path, count: int, proof: int, line: int = 0
-) -> list[Answer]:
+Piece = tuple[str, Path, tuple[int, ...]]  # a function of a file, and what else it is given
+
+
+def pieces_of(path: Path, count: int, proof: int, line: int = 0) -> Iterator[Task]:
     """All that is to be done about one file, in pieces, so that nobody waits long for the last."""
     module = load(path)
-    work: list[Answer] = []
+    wanted: list[tuple[Callable[..., list[Verdict]], Callable[[int], tuple[int, ...]]]] = []
     if manual_cases(module):
         if not line:
-            work += [submit(watch_original, path, count, i, parts) for i in range(parts)]
-        work += [submit(judge_mutants, path, i, parts, proof, line) for i in range(parts)]
+            wanted.append((watch_original, lambda part: (count, part, PARTS)))
+        wanted.append((judge_mutants, lambda part: (part, PARTS, proof, line)))
     if not line and any(auto_cases(module)):
-        work += [submit(judge_texts, path, i, parts, proof) for i in range(parts)]
-    return work
+        wanted.append((judge_texts, lambda part: (part, PARTS, proof)))
+    for do, given in wanted:
+        for part in range(PARTS):
+            piece: Piece = do.__name__, path, given(part)
+            yield Task(f"{do.__name__} {path.name} {part} of {PARTS}", piece)
+
+
+def judged(piece: Piece) -> list[Verdict]:
+    """What comes of a piece."""
+    name, path, given = piece
+    do = {each.__name__: each for each in (watch_original, judge_mutants, judge_texts)}[name]
+    return do(path, *given)
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -348,36 +356,31 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=60, help="for the unmodified programs")
     parser.add_argument("--proof", type=int, default=PROOF, help="schedules for a silent mutant")
     parser.add_argument("--line", type=int, default=0, help="only mutants of this line")
-    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
-    parser.add_argument("--keep", type=Path, help="where answers are, to go on with them")
+    add_options(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
-    pieces = Pieces(options.keep, Verdict)
     files = options.files or [*sorted(EXAMPLES.glob("*.py")), *sorted(SUBJECTS.glob("*.py"))]
     how = (options.schedules, options.proof, options.line)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        queued = {
-            path: work_of(partial(pieces.submit, pool), PARTS, path, *how)
-            for path in files
-            if path.stem not in ("harness", "run_all")
-        }
-        for path, work in queued.items():
-            here: Counter[str] = Counter()
-            for number, part in enumerate(work):
-                if sys.stderr.isatty():
-                    print(f"\r{path.name:<28} {number}/{len(work)}", end="\r", file=sys.stderr)
-                for verdict in part():
-                    here[verdict.word] += 1
-                    if verdict.kind:
-                        kinds[verdict.kind] += 1
-                    if options.verbose or verdict.word not in ("found", "harmless"):
-                        print(f"{verdict.word}: {verdict.what}: {verdict.why}")
-            if work:
-                counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
-                print(f"{path.name:<28} {counts}", flush=True)
-                tally += here
+    tasks = [
+        task
+        for path in files
+        if path.stem not in ("harness", "run_all")
+        for task in pieces_of(path, *how)
+    ]
+    found = answers("mutants", judged, tasks, options, Verdict)
+    for path, pieces in itertools.groupby(found, lambda each: each[0].data[1]):
+        here: Counter[str] = Counter()
+        for verdict in (verdict for _, verdicts in pieces for verdict in verdicts):
+            here[verdict.word] += 1
+            if verdict.kind:
+                kinds[verdict.kind] += 1
+            if options.verbose or verdict.word not in ("found", "harmless"):
+                print(f"{verdict.word}: {verdict.what}: {verdict.why}")
+        counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
+        print(f"{path.name:<28} {counts}", flush=True)
+        tally += here
     print(closing_line(tally, kinds))
     if not options.files:
         print(goal_line(tally, kinds))

@@ -29,12 +29,12 @@ from queue import SimpleQueue
 from threading import Lock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from kept import ROOT
 from mutating.by_hand import BY_HAND
 from mutating.changes import Change, all_changes, compiles
 from mutating.equivalent import EQUIVALENT
 from mutating.reach import PACKAGE, Tests, traced
 from mutating.running import LIMIT, failing, failing_of_many, passing
+from spread import ROOT
 
 KILLERS = ROOT / "tools" / "mutating" / "killers.json"
 # How many changes are drawn from each part of the package; a folder inside another is its own part.

@@ -168,12 +168,15 @@ def test_e1_a_core_that_spins_for_ever() -> None:
 @pytest.mark.parametrize("cleans", [False, True])
 def test_a_loop_around_a_word_outside_of_a_launch_ends(cleans: bool) -> None:
     word = np.zeros(16, np.int32)
-    with pytest.raises(WouldBlock, match="a loop around load_scalar would go on forever") as found:
+
+    def session() -> None:
         while load_scalar(ptr(word), 0) == 0:  # alone
             if cleans:
                 dcci(ptr(word), SINGLE_CACHE_LINE)
-    here = test_a_loop_around_a_word_outside_of_a_launch_ends
-    assert lines_of(found.value.diagnostics[0]) == {marked(here, "alone")}
+
+    with pytest.raises(WouldBlock, match="a loop around load_scalar would go on forever") as found:
+        session()
+    assert lines_of(found.value.diagnostics[0]) == {marked(session, "alone")}
 
 
 def test_a_word_that_changes_outside_of_a_launch_is_waited_for() -> None:

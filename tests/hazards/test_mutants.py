@@ -117,23 +117,36 @@ def test_a_run_that_was_stopped_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path, answers = tmp_path / "flags.py", tmp_path / "answers"
+    path = tmp_path / "flags.py"
     path.write_text(FLAGS, "utf-8")
-    given = ["mutants", "--proof", "1", "--schedules", "1", "--jobs", "1", "--keep", str(answers)]
-    monkeypatch.setattr(sys, "argv", [*given, str(path)])
+    monkeypatch.setenv("PTOKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(tool, "PARTS", 2)
-    assert tool.main() == 0
-    first = capsys.readouterr().out
-    kept = answers.read_text("utf-8")
-    answers.write_text(kept[: kept.rstrip().rindex("\n") + 1], "utf-8")  # the last was not done
-    assert tool.main() == 0
-    assert capsys.readouterr().out == first
-    assert sorted(answers.read_text("utf-8")) == sorted(kept)
-    monkeypatch.setattr(tool.ProcessPoolExecutor, "submit", None)
-    assert tool.main() == 0, "nothing is left to do"
-    answers.write_text('"another state of the sources"\n' + kept.partition("\n")[2], "utf-8")
-    tool.Pieces(answers, tool.Verdict)
-    assert len(answers.read_text("utf-8").splitlines()) == 1, "its answers are forgotten"
+
+    def run(*more: str) -> str:
+        given = ["mutants", "--proof", "1", "--schedules", "1", *more, str(path)]
+        monkeypatch.setattr(sys, "argv", given)
+        assert tool.main() == 0
+        return capsys.readouterr().out
+
+    whole = run("--jobs", "2")
+    does, done = tool.judged, []
+
+    def at_most(count: int) -> Any:
+        def judged(piece: Any) -> Any:
+            if len(done) == count:
+                raise KeyboardInterrupt
+            done.append(piece)
+            return does(piece)
+
+        return judged
+
+    monkeypatch.setattr(tool, "judged", at_most(3))
+    with pytest.raises(KeyboardInterrupt):
+        run("--jobs", "1")
+    monkeypatch.setattr(tool, "judged", at_most(4))
+    assert run("--jobs", "1", "--resume") == whole
+    assert len(done) == len(set(done)) == 4, "each piece is done once"
+    assert not list((tmp_path / "cache").rglob("*.jsonl")), "nobody goes on with what is done"
 
 
 def test_the_goal_of_a_whole_run(tool: ModuleType) -> None:

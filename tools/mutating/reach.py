@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from kept import ROOT, state
+from spread import ROOT, state
 
 from mutating.changes import Change
 from mutating.running import environment

@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from kept import ROOT
+from spread import ROOT
 
 LIMIT = 400  # seconds of the processor, until a run counts as one without end
 WAITING = 8  # times as long by the clock

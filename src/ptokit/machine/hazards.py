@@ -15,7 +15,6 @@ from ptokit.base.location import Location, Site
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.isa.walks import is_positionwise
-from ptokit.machine.access import Access
 from ptokit.machine.call_facts import CallFacts
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
