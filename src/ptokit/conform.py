@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import EnumType
 from fnmatch import fnmatch
 from functools import cache
@@ -25,6 +25,7 @@ import numpy as np
 
 import ptokit
 from ptokit.base.convert import to_float64
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import NotSupported, PtoError, usage_error
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import (

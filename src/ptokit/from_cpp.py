@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, NotSupported, PtoError, fail, usage_error
 from ptokit.base.dtypes import i8, u8
 from ptokit.base.entry import public

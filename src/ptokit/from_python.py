@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import FunctionType
 from typing import Any, ClassVar, cast, overload
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, fail, usage_error
 from ptokit.base.dtypes import ArrayType
 from ptokit.base.entry import public

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, unrepeated, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.base.policy import Policy
-from ptokit.emit.cpp import emit_cpp
-from ptokit.engines.values import bind_arguments
 from ptokit.frontend.policies import policy_for
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
@@ -37,7 +35,6 @@ from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import TILE_LIBRARY, Target, target
 from ptokit.isa.targets.defines import Defines
-from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.passes.call_graph import connected
 from ptokit.passes.finish import Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
@@ -48,6 +45,10 @@ from ptokit.passes.scales import with_scale_layouts, with_scale_memories
 from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.unfold import unfolded
 from ptokit.passes.verify import Verify
+
+# What runs a program, or writes it as C++, is loaded when that is asked for: checking needs neither.
+if TYPE_CHECKING:
+    from ptokit.kernels import Asked, Kernel, Programs
 
 _LONG = 1 << 20  # elements of an array that nobody gave
 
@@ -157,6 +158,8 @@ class Program:
         return [f.name for f in self.launchable.functions if is_entry(f, self.launchable)]
 
     def __getitem__(self, name: str) -> Kernel:
+        from ptokit.kernels import Kernel
+
         function = self.launchable.function(name)
         if function is None:
             names = [f.name for f in self.launchable.functions]
@@ -295,6 +298,8 @@ class Program:
 
         `guard_sync` puts what orders the pipes under `#ifndef __PTO_AUTO__`.
         """
+        from ptokit.emit.cpp import emit_cpp
+
         chosen = self.target(on, defines)
         policy = policy_for(self.module.location.file, rules, allow)
         module = self._shown(chosen, Steps(place, sync), policy)
@@ -364,6 +369,9 @@ class TextSource:
         return self.program.finished(asked.target, steps, policy, told, self.name)
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
+        from ptokit.engines.values import bind_arguments
+        from ptokit.kernels import Programs
+
         assert module is not None
         function = module.function(self.name)
         assert function is not None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
+
+from ptokit.base.dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.evidence import Evidence, Finding, causes
 from ptokit.base.location import Location, Site, user_site
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
 import ml_dtypes
 import numpy
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public_raising
 from ptokit.base.enums import PadValue
 

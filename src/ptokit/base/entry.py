@@ -33,6 +33,7 @@ _NOT_WRAPPED = {"__repr__", "__str__", "__reduce__", "__dir__", "__len__", "__ha
 def public(thing: T) -> T:
     """Hide the frames of ptokit in the errors of a function, or of every method of a class."""
     if isinstance(thing, type):
+        getattr(thing, "__dataclass_fields__", None)  # what a dataclass has is made before
         for name, member in list(vars(thing).items()):
             if _is_public(name):
                 replaced = _member(member)

@@ -7,9 +7,10 @@ lines, from the earlier access to the later one, have a line in common.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptokit.base import dtypes as dt
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from ptokit.base.dataclass import dataclass
 
 Array = np.ndarray[Any, Any]
 

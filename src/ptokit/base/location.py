@@ -11,12 +11,13 @@ import linecache
 import sys
 import sysconfig
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+from ptokit.base.dataclass import dataclass
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
 

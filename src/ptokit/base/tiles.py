@@ -7,10 +7,11 @@ A `TileSpec` is a value: two tiles have the same type exactly when their specs a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache, cached_property, lru_cache
 from typing import Any, cast
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout, TileType
 from ptokit.base.layout import AxisMap, dense_strides

@@ -29,11 +29,9 @@ from ptokit.base.diagnostics import (
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
-from ptokit.cli.cpp_file import ARGUMENTS, CppCall, check_cpp, is_cpp
-from ptokit.cli.python_file import Checked, Job, Rules, check_python, no_kernel
-from ptokit.cli.run import arguments
-from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
 from ptokit.cli.steps import Asked, finishing
+from ptokit.cli.verdicts import Checked, Rules, no_kernel
 from ptokit.from_text import Program, loads
 from ptokit.ir.retired import DIALECTS
 from ptokit.ir.sections import sections
@@ -41,7 +39,6 @@ from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES
-from ptokit.report.sarif import sarif
 
 _IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 
@@ -115,11 +112,15 @@ def command(
     runs = 0
     for path in files:
         name, text = shown_name(path), read_text(path)
-        if is_python(path, text):
+        if is_python(path, text):  # what a text does not need is loaded here
+            from ptokit.cli.python_file import Job, check_python
+
             verdict = check_python(Job(name, text, tuple(names), overrides, rules), seconds)
             complaints, kernels = verdict.found, verdict.checked
             runs += len(kernels)
         elif is_cpp(path):
+            from ptokit.cli.cpp_file import CppCall, check_cpp
+
             call = CppCall(path, entry, arg or (), define or (), "--arg ")
             complaints, kernels = check_cpp(call, names, grid, rules, seconds)
             runs += len(kernels)
@@ -137,6 +138,8 @@ def command(
         found += unrepeated(_merged(complaints))
         checked += [(name, each) for each in kernels]
     if sarif_file is not None:
+        from ptokit.report.sarif import sarif
+
         report = json.dumps(sarif(found, version("ptokit")), indent=1)
         write_text(sarif_file, report + "\n")
     lines = [rendered(found)] if found else []
@@ -238,6 +241,8 @@ def _run_text(
     seconds: float,
 ) -> list[Diagnostic]:
     """Run a text with all checkers on; every complaint."""
+    from ptokit.cli.run import arguments
+
     kernel = program.entry()
     found: list[Diagnostic] = []
     for name in names or [program.target().name]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, usage_error
-from ptokit.cli.python_file import Checked, Rules
-from ptokit.cli.sources import load_program
+from ptokit.cli.sources import ARGUMENTS, is_cpp, load_program
+from ptokit.cli.verdicts import Checked, Rules
 from ptokit.folders.arrays import array_for
 from ptokit.from_cpp import A_WHOLE, AN_ARRAY, CppSource, cpp
 from ptokit.from_text import Program
@@ -19,14 +19,6 @@ from ptokit.kernels import Kernel
 from ptokit.native.headers import elements
 from ptokit.native.keeper import TIME_LIMIT
 from ptokit.native.library import Parameter
-
-_SUFFIXES = (".cpp", ".cc", ".cxx", ".cce")
-ARGUMENTS = "A number, an .npy file, or a shape to be drawn, f32[16,64], per parameter, in order."
-
-
-def is_cpp(file: Path) -> bool:
-    """Whether a file is C++, by its name."""
-    return file.suffix in _SUFFIXES
 
 
 @dataclass(frozen=True)

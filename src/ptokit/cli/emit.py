@@ -12,7 +12,8 @@ from ptokit.base.diagnostics import usage_error
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
-from ptokit.cli.cpp_file import Blocks, CppCall, OneKernel, Recording, is_cpp, program_of
+from ptokit.cli.cpp_file import Blocks, CppCall, OneKernel, Recording, program_of
+from ptokit.cli.sources import is_cpp
 from ptokit.cli.steps import Asked, BackEnd, finishing
 
 

@@ -11,7 +11,7 @@ import typer
 from ptokit.base.diagnostics import Diagnostic, rendered, usage_error
 from ptokit.cli import Allow, OnTarget, Release, Strict, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer, wants_json
-from ptokit.cli.cpp_file import is_cpp
+from ptokit.cli.sources import is_cpp
 from ptokit.from_python import CORES
 from ptokit.frontend.launch import Options, Schedule
 from ptokit.frontend.policies import policy_for

@@ -11,11 +11,12 @@ from ptokit.base.diagnostics import Diagnostic, rendered
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.check import is_python, targets_of
-from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
-from ptokit.cli.python_file import Explored, Job, Rules, check_python
+from ptokit.cli.cpp_file import CppCall
+from ptokit.cli.python_file import Explored, Job, check_python
 from ptokit.cli.run import arguments
-from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
+from ptokit.cli.verdicts import Rules
 from ptokit.from_text import loads
 from ptokit.isa.targets.defines import parse_defines
 

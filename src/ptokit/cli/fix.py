@@ -17,10 +17,11 @@ from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, amount, profile
 from ptokit.cli.answer import AsJson, Exit, answer, wants_json
 from ptokit.cli.check import is_python, targets_of
-from ptokit.cli.cpp_file import ARGUMENTS, is_cpp, not_rewritten
-from ptokit.cli.python_file import Job, Rules, check_python
+from ptokit.cli.cpp_file import not_rewritten
+from ptokit.cli.python_file import Job, check_python
 from ptokit.cli.run import arguments
-from ptokit.cli.sources import read_own_text, shown_name
+from ptokit.cli.sources import ARGUMENTS, is_cpp, read_own_text, shown_name
+from ptokit.cli.verdicts import Rules
 from ptokit.from_text import loads
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.repair.search import Repair

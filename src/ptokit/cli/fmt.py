@@ -9,8 +9,8 @@ import typer
 
 from ptokit.base.files import write_text
 from ptokit.cli.answer import AsJson, Exit, answer
-from ptokit.cli.cpp_file import is_cpp, not_rewritten
-from ptokit.cli.sources import read_own_text, shown_name
+from ptokit.cli.cpp_file import not_rewritten
+from ptokit.cli.sources import is_cpp, read_own_text, shown_name
 from ptokit.from_text import formatted
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError, PtoError, usage_error
 from ptokit.base.usercode import compiled
 from ptokit.cli.check import is_python
-from ptokit.cli.cpp_file import CppCall, is_cpp
+from ptokit.cli.cpp_file import CppCall
 from ptokit.cli.module_constants import replaced
 from ptokit.cli.python_file import declared_case, listed_cases, not_python, raised
 from ptokit.cli.run import arguments
-from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.sources import is_cpp, read_text, shown_name
 from ptokit.from_text import loads
 from ptokit.kernels import LISTENERS, Kernel, Launch
 

@@ -16,19 +16,21 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from multiprocessing import get_context, process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 import ptokit
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, InternalError, PtoError, PtoWarning, fail
 from ptokit.base.location import Location, is_ours
 from ptokit.base.usercode import compiled
+from ptokit.cli.verdicts import Checked, Rules, no_kernel
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.kernels import LISTENERS, Kernel, Launch
@@ -38,13 +40,6 @@ from ptokit.tasks.processes import end_group, undisturbed
 
 _MOST_CALLS = 16  # of a file, that its kernels are checked with
 _SEED = 7  # of the arrays that CASES draws
-
-
-class Rules(TypedDict):
-    """Which broken rules are errors, as every door takes it."""
-
-    rules: str | None
-    allow: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -60,15 +55,6 @@ class Job:
     schedules: int = 0  # to be explored
     jobs: Jobs = 1  # for that
     resume: bool = False
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A kernel that was checked for one target."""
-
-    kernel: str
-    target: str
-    errors: int
 
 
 @dataclass(frozen=True)
@@ -125,12 +111,6 @@ def check_python(job: Job, seconds: float) -> Verdict:
     finally:
         end_group(worker)
     return verdict
-
-
-def no_kernel(name: str, fix: str) -> Diagnostic:
-    """A file in which there is nothing to check."""
-    at = Location(name, 0)
-    return Diagnostic("check.no-kernel", "there is no kernel in this file", at, fix=fix)
 
 
 def not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:

@@ -16,8 +16,8 @@ from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.base.files import Fill, make_folder, write, write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
-from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
-from ptokit.cli.sources import built_program, built_programs, load_program
+from ptokit.cli.cpp_file import CppCall
+from ptokit.cli.sources import ARGUMENTS, built_program, built_programs, is_cpp, load_program
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.cli.steps import Asked, finishing
 from ptokit.folders.arrays import array_for

@@ -13,6 +13,14 @@ from ptokit.from_text import Program, loads, one_part
 from ptokit.ir.bytecode import MAGIC, is_bytecode
 from ptokit.ir.limits import TextLimits, decoded, first_bytes, read_source
 
+_CPP = (".cpp", ".cc", ".cxx", ".cce")
+ARGUMENTS = "A number, an .npy file, or a shape to be drawn, f32[16,64], per parameter, in order."
+
+
+def is_cpp(file: Path) -> bool:
+    """Whether a file is C++, by its name."""
+    return file.suffix in _CPP
+
 
 def read_own_text(path: Path) -> str:
     """As `read_text`, of a file that is written again afterwards: of bytecode there is no text."""

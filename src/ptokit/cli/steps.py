@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import signature
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import usage_error
 from ptokit.isa.targets import Target
 from ptokit.passes import sync_modes

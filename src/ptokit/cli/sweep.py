@@ -7,20 +7,20 @@ every checker on, then under the schedule of each seed, which must leave the sam
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, usage_error
 from ptokit.cli import OnTarget, Release, Strict, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.check import is_python, targets_of
-from ptokit.cli.cpp_file import ARGUMENTS, is_cpp
 from ptokit.cli.launches import Asked, Call
 from ptokit.cli.module_constants import constants_of
-from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.cli.tune import choice
 from ptokit.from_text import loads

@@ -11,8 +11,8 @@ from ptokit.base.diagnostics import usage_error
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget
 from ptokit.cli.answer import AsJson, answer
-from ptokit.cli.cpp_file import ARGUMENTS
 from ptokit.cli.launches import Asked
+from ptokit.cli.sources import ARGUMENTS
 
 
 def command(

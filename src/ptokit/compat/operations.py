@@ -9,10 +9,11 @@ attributes; those that may be left out have names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any, cast
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError
 from ptokit.compat.parts import InsertionPoint, Operation, Value, here, insert, plain, types_in
 from ptokit.compat.types import Type, attribute

@@ -5,9 +5,10 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 from ptokit.ir.origins import written as origin_of
 

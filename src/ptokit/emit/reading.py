@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ptokit.base.dataclass import dataclass
 from ptokit.emit.spelling import brackets, name_of
 from ptokit.emit.words import template_text
 from ptokit.isa import INSTRUCTIONS

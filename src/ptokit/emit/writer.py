@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from mmap import ACCESS_COPY, mmap
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array

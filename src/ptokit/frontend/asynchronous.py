@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.comm_enums import DmaEngine
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
 from ptokit.base.entry import public

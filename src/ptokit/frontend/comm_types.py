@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from inspect import signature
 from typing import Any, ClassVar
@@ -28,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ptokit.base.comm_enums import CcuInputSource
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError, fail, usage_error
 from ptokit.base.dtypes import DType, dtype, f32, i32
 from ptokit.base.entry import public, public_record

@@ -7,11 +7,11 @@ the compiler orders everything and events do nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site

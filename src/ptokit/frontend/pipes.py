@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import operator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import fail
 from ptokit.base.entry import public
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio

@@ -17,10 +17,10 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public
 from ptokit.base.usercode import compiled
 from ptokit.frontend.session import current

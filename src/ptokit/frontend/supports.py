@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.dtypes import ALL, DType
 from ptokit.base.dtypes import dtype as find_dtype

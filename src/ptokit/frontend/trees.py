@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+
+from ptokit.base.dataclass import dataclass
 
 _NO_RECORDS = {np.ndarray, int, float, bool}  # most arguments
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr
 from ptokit.ir.core import Op
 from ptokit.ir.types import INDEX, ScalarType, Type

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from enum import IntEnum
 from functools import cache, cached_property
 from typing import get_type_hints
 
 from ptokit.base import comm_enums, enums
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.types import I64, ScalarType, Type
 from ptokit.isa import INSTRUCTIONS, enumerations
 

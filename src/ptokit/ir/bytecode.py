@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.location import Location
 from ptokit.ir.attributes import enumeration

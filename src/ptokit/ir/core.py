@@ -8,9 +8,10 @@ table or by the operation's record in `dialects`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
 from ptokit.ir.attributes import Attribute

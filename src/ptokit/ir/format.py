@@ -27,9 +27,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.attributes import (
     ArrayAttr,
     Attribute,

@@ -6,9 +6,10 @@ Every operation has one, and other MLIR tools read it without knowing the dialec
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.attributes import (
     ArrayAttr,
     Attribute,

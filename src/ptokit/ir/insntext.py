@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import (

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any, get_type_hints
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.dtypes import DType
 from ptokit.ir.attributes import (

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.location import Location
 from ptokit.ir.limits import DEFAULT, TextLimits, admitted, check_lines

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import codecs
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import sub
 from pathlib import Path
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, fail, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location

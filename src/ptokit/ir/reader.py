@@ -8,9 +8,10 @@ in the meaning (an undefined value, a wrong type) is noted and reading continues
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.location import Location
 from ptokit.ir.attributes import (

@@ -7,8 +7,8 @@ whoever asks for that language by its name is told what to write instead.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
 from ptokit.ir.lexer import Source, Tokens

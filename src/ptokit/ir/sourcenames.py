@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 
 Line = tuple[str, int]  # of a file

@@ -6,9 +6,10 @@ business of `typetext`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout, TileType
 from ptokit.base.tensors import ConvSpec

@@ -8,13 +8,13 @@ the members knew to be complete then, and tells nobody but the host when it is d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.comm_enums import CcuInputSource, ReduceOp
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import dtype
 from ptokit.base.layout import Array
 from ptokit.isa.comm_rules import Dims, stacked

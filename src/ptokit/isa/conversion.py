@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.convert import convert, round_integral
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype, f8e4m3, f8e5m2, f16, f32, hif8, i4, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array

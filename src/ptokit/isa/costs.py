@@ -9,11 +9,12 @@ model has numbers per class and target (timing/params). The pages are grouped by
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import Layout, TileType
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import ConvFacts, GlobalFacts, Ops, TileFacts

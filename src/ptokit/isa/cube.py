@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ptokit.base import dtypes as dt
 from ptokit.base.convert import convert, from_float, keep_mantissa
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import AccPhase, RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array

@@ -10,10 +10,10 @@ emitters ask the record (`insn.orders`) instead of knowing names.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import TileType
 
 if TYPE_CHECKING:

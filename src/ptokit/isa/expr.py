@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import cast
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.isa.facts import Ops

@@ -8,10 +8,11 @@ leaves that rule to a later stage.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.convs import CONV_PARAMETERS
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import brief
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType

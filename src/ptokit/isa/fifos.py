@@ -7,9 +7,9 @@ executes it, the checker, the passes that order the pipes of a core.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, bf16, f8e4m3, f16, hif8, i8
 from ptokit.base.entry import public_record
 from ptokit.base.enums import (

@@ -12,12 +12,13 @@ elements meet in which step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptokit.base.convert import convert
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, bf16, f16, f32
 from ptokit.base.enums import SaturationMode
 from ptokit.base.layout import Array

@@ -7,8 +7,9 @@ of ptokit with hardware, reads its tolerance from here; the documentation prints
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
+
+from ptokit.base.dataclass import dataclass
 
 
 class Openness(Enum):

@@ -9,9 +9,9 @@ freedom that the record states.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, u8, u16, u32, u64
 from ptokit.isa.expr import Arg, Expr
 

@@ -8,11 +8,11 @@ rows lie apart, never the order of the bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import Code, pack_mask
 from ptokit.isa.costs import SELECTION, Cost

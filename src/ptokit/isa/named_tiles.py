@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import CompactMode, TileType
 from ptokit.base.tiles import LAYOUT_NAMES, TileSpec

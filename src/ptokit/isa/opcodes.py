@@ -7,10 +7,10 @@ gives where one instruction takes several paths (`TSTORE_VEC`, `TSTORE_ACC`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+from ptokit.base.dataclass import dataclass
 from ptokit.isa.spec import INSTRUCTIONS, Pipe
 
 # Any work of the unit, for instructions that have no class of their own.

@@ -12,12 +12,13 @@ ones) make a shared rule vacuously true. Rules that speak about some calls only 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array, AxisMap

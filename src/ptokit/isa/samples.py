@@ -16,10 +16,11 @@ notation:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout, TileType
 from ptokit.base.layout import dense_strides

@@ -9,10 +9,10 @@ rule or a body looks at it (`refusals`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isfinite, trunc
 from typing import TYPE_CHECKING
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, f32
 from ptokit.isa.facts import Ops, ScalarFacts, Unknown
 

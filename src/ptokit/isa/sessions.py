@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public_record
 from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec

@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import (
     Diagnostic,
     InternalError,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from math import prod
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import (
     Diagnostic,
     ProgramError,

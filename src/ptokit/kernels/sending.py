@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoWarning
 from ptokit.base.layout import raw_bytes
 from ptokit.machine.explore import Explorer

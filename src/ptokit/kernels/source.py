@@ -6,9 +6,9 @@ What differs between them is how arguments are bound, and how the IR comes about
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.policy import Policy
 from ptokit.ir.core import Function, Module

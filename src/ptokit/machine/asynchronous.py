@@ -6,11 +6,12 @@ has been waited for. Handles are numbered as a device would do it.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ptokit.base.comm_enums import DmaEngine, RdmaBackend
+from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site

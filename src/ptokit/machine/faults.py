@@ -5,9 +5,10 @@ Every engine raises these, so that all of them say the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import (
     Diagnostic,
     InternalError,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import TileSplitAxis
 
 

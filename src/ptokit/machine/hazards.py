@@ -8,9 +8,9 @@ Configuration registers are bytes as well, which only the scalar unit writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location, Site
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target

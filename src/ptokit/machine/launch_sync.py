@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, where
 from ptokit.isa import effects as fx
 from ptokit.isa.effects import CoreFlag, Pipe, Reach

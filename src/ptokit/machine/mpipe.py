@@ -9,9 +9,9 @@ On A5 the caller also moves the index (`setTileId`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Direction, FIFOType, Layout, TileSplitAxis, TileType, VecCubeRatio
 from ptokit.base.tensors import GlobalSpec

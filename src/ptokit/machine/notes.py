@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.machine.flags import Clock
 
 # What the last bits of an entry say; the others are an agent, or the core whose pipes MEET, or

@@ -10,11 +10,11 @@ neighbours in that plane are looked at, however many bytes lie between its first
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.isa.walks import Walk
 
 Ranges = tuple[tuple[int, int], ...]

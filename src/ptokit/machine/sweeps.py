@@ -16,12 +16,13 @@ with it, the sweep is unfolded into what was really touched, and when.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 from ptokit.machine.access import Access
 from ptokit.machine.events import Event, Executed

@@ -9,9 +9,10 @@ goes on, and so does whatever does not stand behind in the same pipe.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import AccPhase, STPhase
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe

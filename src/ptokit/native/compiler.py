@@ -14,12 +14,12 @@ import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
 from ptokit.base.cache import cache_folder
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import (
     Diagnostic,
     ProgramError,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail, usage_error
 from ptokit.base.location import Location
 from ptokit.native.library import Trace

@@ -7,10 +7,11 @@ of a program: who handles one is found once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.native.records import Call

@@ -6,12 +6,13 @@ import ctypes
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from mmap import mmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 from ptokit.native.headers import is_ours
 from ptokit.native.lines import LineTable

@@ -8,9 +8,11 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
+
+from ptokit.base.dataclass import dataclass
 
 
 class Row(NamedTuple):

@@ -8,9 +8,10 @@ loop and blocks of a grid make calls of the same shape with other numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ConvSpec, GlobalSpec

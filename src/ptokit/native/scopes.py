@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType

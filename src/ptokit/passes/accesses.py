@@ -8,8 +8,9 @@ traced back to the allocations they may stand for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import Function, Op, Value
 from ptokit.ir.dialects.memory import GET_TILE, SUBSET, SUBVIEW
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 

@@ -7,10 +7,11 @@ line changed it last depends on the path taken: its sizes and parameters are lef
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ptokit.base.convs import initial_parameters
+from ptokit.base.dataclass import dataclass
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Op, Value

@@ -8,9 +8,10 @@ sizes of views rather than places in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import Dims, in_boxes
 from ptokit.ir.arithmetic import Number, Undefined

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout
 from ptokit.base.tensors import GlobalSpec, in_boxes, strides_in_use

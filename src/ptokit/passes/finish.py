@@ -21,8 +21,9 @@ can be inserted around tiles that lie wherever a register says.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Module, Op

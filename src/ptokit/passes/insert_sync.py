@@ -6,9 +6,9 @@ tried; what other flags imply is left out (`reduce_sync.py`), and the cheaper re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.flow import core_of, is_loop

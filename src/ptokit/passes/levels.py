@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Module

@@ -9,8 +9,7 @@ undefined, and not what another tile left behind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.flow import allocates, is_loop
 from ptokit.ir.instructions import run_time_operands

@@ -8,8 +8,9 @@ neither overwrites the other's, and who writes the whole of it writes that of al
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.flow import allocates, rebound

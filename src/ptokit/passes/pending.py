@@ -19,8 +19,9 @@ The clocks of `machine/clocks.py` say the same of one execution; here it is said
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import Block, Function, Op
 from ptokit.ir.fifos import is_transfer
 from ptokit.ir.flow import core_of, is_loop

@@ -7,8 +7,8 @@ reserves and the other imports; ends of a FIFO through global memory alone have 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.attributes import BoolAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects.fifo import IMPORT, RESERVE

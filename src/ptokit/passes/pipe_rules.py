@@ -7,10 +7,10 @@ must say.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, fail
 from ptokit.base.dtypes import bf16, f16, f32, i64, u64
 from ptokit.base.enums import BLayout, Direction, LayoutMode_t, SLayout, TileType

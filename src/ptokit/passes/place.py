@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec

@@ -16,9 +16,10 @@ known to be over; where ids run out, a barrier over all pipes takes the place of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import NOWHERE, Block, Function, Op
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import written

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import TileType
 from ptokit.ir.core import Function, Value
 from ptokit.ir.flow import allocates

@@ -7,9 +7,10 @@ only where a rule is broken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 from ptokit.ir.core import Value
 from ptokit.isa.facts import Facts, Ops, TileFacts

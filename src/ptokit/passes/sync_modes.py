@@ -14,8 +14,7 @@ them. Behind a colon may stand how many event ids of each pair of pipes are used
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.ir.core import Function, Module
 from ptokit.ir.ordering import effects_of, orders_pipes

@@ -8,8 +8,9 @@ Neither is there one in a buffer whose bytes were written under another name sin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Module, Op, Value
 from ptokit.ir.dialects import definition_of

@@ -6,8 +6,8 @@ The inserter of flags, the proof that they suffice and the inserter of buffer id
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import Function, Op
 from ptokit.ir.flow import core_of
 from ptokit.isa.effects import Steps

@@ -5,8 +5,9 @@ Slots are counted modulo their number: `(i + 1) mod 2` and `i mod 2` are never t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ptokit.base.dataclass import dataclass
 from ptokit.ir.core import Function, Op, Value
 from ptokit.ir.dialects.arith import arithmetic_of
 from ptokit.ir.flow import is_loop

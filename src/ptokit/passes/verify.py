@@ -7,10 +7,11 @@ say before it runs (a dynamic size) is left to the run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.location import Location
 from ptokit.base.policy import DEFAULT, Policy

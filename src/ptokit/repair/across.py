@@ -17,10 +17,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from ptokit.base.comm_enums import NotifyOp, WaitCmp
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import BETWEEN_BLOCKS, BETWEEN_CORES, BETWEEN_RANKS, Evidence
 from ptokit.isa.comm_signal import TNOTIFY, TWAIT

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 
+from ptokit.base.dataclass import dataclass
 from ptokit.repair.outline import Outline, Statement
 from ptokit.repair.signals import buffer_ends, names
 from ptokit.repair.steps import Remedy, Step

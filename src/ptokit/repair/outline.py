@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError
 from ptokit.ir.core import Block as IrBlock
 from ptokit.ir.flow import is_loop

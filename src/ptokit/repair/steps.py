@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ptokit.base.dataclass import dataclass
 from ptokit.repair.outline import Outline, Statement
 from ptokit.repair.spelling import PythonSpelling, Spelling, TextSpelling
 

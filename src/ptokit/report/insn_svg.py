@@ -7,10 +7,10 @@ were read, written or lost. Of what only orders work the effects are listed inst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, ConvSpec, GlobalSpec, global_axis_map
 from ptokit.base.tiles import TileSpec

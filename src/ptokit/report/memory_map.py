@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from ptokit.base.dataclass import dataclass
 
 BAR = 24  # characters for the whole memory
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from ptokit.base.dataclass import dataclass
 from ptokit.pictures.svg import COLOURS, EDGE, INK, SOFT, WELL, box, drawing, words
 from ptokit.report.memory_map import Placed, Step, covered
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.files import write_text
 
 WEB = Path(__file__).parent / "web"

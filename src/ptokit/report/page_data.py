@@ -10,11 +10,12 @@ from __future__ import annotations
 import linecache
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, where
 from ptokit.base.location import Location
 from ptokit.ir.origins import apart

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import usage_error
 from ptokit.tasks import cluster
 from ptokit.tasks.journal import Journal

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
+from ptokit.base.dataclass import dataclass
 from ptokit.tasks.work import Answer, Kind, Result, Task, Trouble
 
 LEAD = 10_000  # results that may wait for an earlier one, where they are wanted in order

@@ -6,11 +6,11 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail, usage_error
 from ptokit.base.entry import hide_frames
 

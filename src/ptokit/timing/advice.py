@@ -8,10 +8,11 @@ out. What is still a guess is said: whether order is needed is asked of whoever 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import where
 from ptokit.base.location import Location
 from ptokit.timing.streams import (

@@ -12,10 +12,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import InternalError, fail
 from ptokit.timing.memory import Bus, Cache, Transfer
 from ptokit.timing.params import Params

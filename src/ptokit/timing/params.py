@@ -16,11 +16,12 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import InternalError, fail, usage_error
 from ptokit.isa.spec import Insn
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import where
 from ptokit.base.files import write_text
 from ptokit.base.location import Location

@@ -10,10 +10,11 @@ parameter: costs are classes and features.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.location import Location, Site
 from ptokit.isa.costs import COMMUNICATION, NO_WORK, moved_bytes

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
 from itertools import permutations, product
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.scratch import chosen_scratch
 from ptokit.ir.types import on_target

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import BLayout, TileType
 from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, TileSpec

@@ -8,10 +8,11 @@ of one row (`colsum(a)`) meets all columns or rows of another.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType, dtype, float32
 from ptokit.base.entry import public

@@ -11,11 +11,11 @@ the indices with their strides, and of the word of doubt.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.text import Function, Value

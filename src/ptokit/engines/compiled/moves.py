@@ -9,12 +9,12 @@ where it came; one that stays the same although all it could be made of has chan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.bodies import Differs, Noted, carry_out
 from ptokit.engines.compiled.host import Unsupported

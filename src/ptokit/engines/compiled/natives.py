@@ -8,13 +8,13 @@ body would be handed. `Unsupported` says that the body itself has to run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
 from ptokit.base.convert import element
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.engines.compiled import lookups, masks, reductions, scaled, sorts

@@ -6,12 +6,12 @@ The words: rows and columns, then of result and source memory, offset and the st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptokit.base import dtypes as dt
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.engines.compiled.host import Unsupported

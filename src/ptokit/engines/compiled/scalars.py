@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ptokit.base.dataclass import dataclass
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.ir import arithmetic
 from ptokit.ir.arithmetic import Arithmetic, bits_of

@@ -11,9 +11,9 @@ scales the same; of the start, and of the rows that are written out, memory and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ptokit.base import dtypes as dt
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.engines.compiled.host import Unsupported

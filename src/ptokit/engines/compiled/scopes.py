@@ -11,9 +11,9 @@ The words: the memory it works on, and then the numbers in the order in which th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import as_element

@@ -9,11 +9,11 @@ by their heads: the greatest is next, of equal ones that of the first list.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.text import Function, Value

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.bodies import Noted

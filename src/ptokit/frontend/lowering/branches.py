@@ -8,11 +8,11 @@ handed on is refused where it is changed; a variable only where it is used later
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.location import Location
 from ptokit.frontend.lowering.carry import (

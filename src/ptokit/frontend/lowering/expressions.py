@@ -7,9 +7,9 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Note, PtoError
 from ptokit.frontend.advice import unknown_attribute, unknown_name
 from ptokit.frontend.lowering.choice import chosen_tile

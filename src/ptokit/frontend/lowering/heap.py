@@ -12,12 +12,13 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 
 Cells = dict[Any, Any]  # what an object holds: by index, key or attribute

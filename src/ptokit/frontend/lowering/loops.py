@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
 from ptokit.frontend.lowering.branches import (
     BREAK,

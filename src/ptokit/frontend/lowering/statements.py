@@ -16,10 +16,11 @@ import inspect
 import operator
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.location import Location, user_site
 from ptokit.frontend.lowering.branches import BREAK, CONTINUE, RETURN, VALUE

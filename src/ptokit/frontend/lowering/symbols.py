@@ -10,10 +10,10 @@ Python computes of integers and literals is an f64. So both paths round alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.location import Location

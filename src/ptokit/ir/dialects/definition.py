@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Note
 from ptokit.ir.arithmetic import Arithmetic
 from ptokit.ir.core import Op, Value

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 
 REGISTER = 256  # bytes

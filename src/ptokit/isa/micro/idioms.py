@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ptokit.base.dataclass import dataclass
 
 ADD, MAX, MIN = "add", "max", "min"
 

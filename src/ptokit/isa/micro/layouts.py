@@ -12,11 +12,11 @@ What a vector holds does not depend on its layout; only where registers meet it,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
 
 _KIND = re.compile(r"#pto\.vmi\.layout<\s*(\w+)(?:\s*=\s*(-?\d+))?\s*((?:,[^,]*)*)>")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import Direction, TileType

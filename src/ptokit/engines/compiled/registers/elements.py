@@ -6,12 +6,12 @@ The masks of operations are applied here, once for all of them, as `machine/vect
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.lanes import Lanes, stored, widest

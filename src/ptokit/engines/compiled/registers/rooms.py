@@ -6,11 +6,11 @@ A register is as many bytes as it has, a mask a byte for each of its bits, 1 whe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
