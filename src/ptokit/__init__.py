@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name != "__all__":  # Python asks modules for many of these
         raise AttributeError(f"module 'ptokit' has no attribute {name!r}")
-    names = import_module("ptokit.names")
+    from ptokit.base.starting import uncollected
+
+    with uncollected():
+        names = import_module("ptokit.names")
     space = globals()
     space.update(names.LOADED, __all__=names.__all__)
     space[name] = value = names.__all__ if name == "__all__" else names.found(name, space)

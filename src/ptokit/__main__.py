@@ -1,5 +1,6 @@
 """The `ptokit` command; `python -m ptokit` is the same."""
 
+import gc
 import sys
 
 
@@ -9,6 +10,7 @@ def main() -> None:
 
         print(f"ptokit {version('ptokit')}")
         return
+    gc.disable()  # until the command is loaded: all that is made till then is kept
     from ptokit.cli import main
 
     main()

@@ -46,7 +46,7 @@ from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.unfold import unfolded
 from ptokit.passes.verify import Verify
 
-# What runs a program, or writes it as C++, is loaded when that is asked for: checking needs neither.
+# What runs a program, or writes it as C++, is loaded when that is asked for: a check needs neither.
 if TYPE_CHECKING:
     from ptokit.kernels import Asked, Kernel, Programs
 

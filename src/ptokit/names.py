@@ -23,6 +23,7 @@ from ptokit.base.dtypes import *
 from ptokit.base.entry import public as _public
 from ptokit.base.enums import *
 from ptokit.base.precision import *
+from ptokit.base.starting import uncollected as _uncollected
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend import api as _api
 from ptokit.frontend import asynchronous as _asynchronous
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
     from ptokit.ir.limits import TextLimits
     from ptokit.kernels import Kernel
 
-# What needs IR, passes and engines loads when it is first used.
+# What needs IR, passes and engines loads when it is first used; functions not before the call, as
+# `from ptokit import *` uses every name.
 _LATE = {
     "Kernel": "ptokit.kernels",
     "cpp": "ptokit.from_cpp",
@@ -66,12 +68,42 @@ _LATE = {
 }
 
 
+_CALLED = {"cpp", "load", "load_parts", "loads", "run_folder", "run_goldens"}
+
+
+class Later:
+    """A function that is imported when it is called, or looked at."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+
+    @property
+    def __wrapped__(self) -> Any:
+        return getattr(import_module(_LATE[self.__name__]), self.__name__)
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self.__wrapped__.__doc__
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.__wrapped__(*args, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Later, (self.__name__,)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
 @_public
 def found(name: str, known: dict[str, Any]) -> Any:
     """What a public name stands for; `known` are those that are loaded."""
     module = _LATE.get(name)
+    if name in _CALLED:
+        return Later(name)
     if module is not None:
-        return getattr(import_module(module), name)
+        with _uncollected():
+            return getattr(import_module(module), name)
     if name in known:
         return known[name]
     hint = "" if name.startswith("_") else _meant(name, known)

@@ -88,6 +88,49 @@ def test_import_loads_no_heavy_module(statement: str, heavy: tuple[str, ...]) ->
     assert out.stdout.strip() == "[]"
 
 
+# What a command that only reads a text has no use for, nor one that runs a kernel once.
+_RUNNING = (
+    "ptokit.kernels",
+    "ptokit.engines",
+    "ptokit.frontend.lowering",
+    "ptokit.machine.machine",
+)
+_OTHERS = ("ptokit.native", "ptokit.emit", "ptokit.timing", "ptokit.report", "ptokit.folders",
+           "ptokit.engines.compiled", "pydantic")  # fmt: skip
+_SMALL = {
+    "k.pto": "func.func @f(%x: !pto.ptr<f32>) { return }",
+    "k.py": """
+from ptokit import *
+@kernel(mode="auto")
+def f(x: float32[16, 64]):
+    a = Tile[TileType.Vec, float32, 16, 64]()
+    TLOAD(a, GlobalTensor(x))
+    TSTORE(GlobalTensor(x), a)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "heavy"),
+    [("k.pto", (*_HEAVY, *_OTHERS, *_RUNNING)), ("k.py", (*_HEAVY, *_OTHERS))],
+)
+def test_checks_load_what_they_use(name: str, heavy: tuple[str, ...], tmp_path: Path) -> None:
+    """Of the parser of command lines, nothing but its declarations."""
+    (tmp_path / name).write_text(_SMALL[name])
+    code = f"""
+import atexit, sys
+heavy = {[module for module in heavy if module != "typer"]}
+def tell(): print([m for m in heavy if m in sys.modules], file=sys.stderr)
+atexit.register(tell)
+sys.argv = ["ptokit", "check", {str(tmp_path / name)!r}]
+from ptokit.__main__ import main
+main()
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert out.stderr == "[]\n"
+
+
 def test_public_names_are_importable() -> None:
     missing = [name for name in ptokit.__all__ if not hasattr(ptokit, name)]
     assert not missing

@@ -77,14 +77,14 @@ def _make(owner: type, options: dict[str, bool]) -> None:
 def _frozen(owner: Any, fields: set[str]) -> tuple[Any, Any]:
     """How instances refuse that a field is assigned or deleted; subclasses may have others."""
 
-    def __setattr__(self: Any, name: str, value: Any) -> None:
+    def assign(self: Any, name: str, value: Any) -> None:
         if type(self) is owner or name in fields:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         super(owner, self).__setattr__(name, value)
 
-    def __delattr__(self: Any, name: str) -> None:
+    def delete(self: Any, name: str) -> None:
         if type(self) is owner or name in fields:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
         super(owner, self).__delattr__(name)
 
-    return __setattr__, __delattr__
+    return assign, delete

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -26,6 +27,7 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.base.diagnostics import usage_error as _usage_error
 from ptokit.cli.answer import Exit, failed, wants_json
+from ptokit.cli.plain_words import plainly
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
@@ -71,9 +73,12 @@ def main() -> None:
     warnings.simplefilter("default", ToolWarning)
     try:
         try:
-            _register(sys.argv[1:])
-            switches = import_module("ptokit.cli.steps").switches
-            app([*switches(sys.argv[1:])], prog_name="ptokit")
+            register(sys.argv[1:])
+            words = [*import_module("ptokit.cli.steps").switches(sys.argv[1:])]
+            gc.freeze()
+            gc.enable()
+            if not _ran_plainly(words):
+                app(words, prog_name="ptokit")
         finally:
             sys.stdout.flush()  # a disk that is full says so here
     except (Exception, KeyboardInterrupt, _Stopped) as error:
@@ -84,7 +89,21 @@ def main() -> None:
         sys.exit(code)
 
 
-def _register(words: Sequence[str]) -> None:
+def _ran_plainly(words: Sequence[str]) -> bool:
+    """Run a command whose line needs no parser; False: it does."""
+    commands = {each.name: each.callback for each in app.registered_commands}
+    command = commands.get(words[0]) if words else None
+    options = None if command is None else plainly(command, words[1:])
+    if command is None or options is None:
+        return False
+    try:
+        command(**options)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+    sys.exit(0)
+
+
+def register(words: Sequence[str]) -> None:
     """Import the command that is asked for, or all of them where none is; each of them once."""
     named = next((word for word in words if not word.startswith("-")), "")
     known = {each.name for each in app.registered_commands}

@@ -31,13 +31,14 @@ class _Wanted:
     json = False
 
 
-def _choose(chosen: bool) -> bool:
+def choose_json(chosen: bool) -> bool:
     _Wanted.json = chosen
     return chosen
 
 
 AsJson = Annotated[
-    bool, typer.Option("--json", callback=_choose, help="Print one JSON object instead of text.")
+    bool,
+    typer.Option("--json", callback=choose_json, help="Print one JSON object instead of text."),
 ]
 
 

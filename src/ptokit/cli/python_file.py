@@ -21,7 +21,7 @@ from multiprocessing import get_context, process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,9 +34,11 @@ from ptokit.cli.verdicts import Checked, Rules, no_kernel
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.kernels import LISTENERS, Kernel, Launch
-from ptokit.repair.search import Repair, Trial, repair
 from ptokit.tasks import Jobs
 from ptokit.tasks.processes import end_group, undisturbed
+
+if TYPE_CHECKING:
+    from ptokit.repair.search import Repair, Trial
 
 _MOST_CALLS = 16  # of a file, that its kernels are checked with
 _SEED = 7  # of the arrays that CASES draws
@@ -122,6 +124,8 @@ def not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:
 
 
 def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds: float) -> None:
+    from ptokit.repair.search import Repair
+
     while True:
         if not ours.poll(max(0.0, until - time.monotonic())):
             verdict.found.append(
@@ -185,6 +189,7 @@ def _remember_lines(job: Job) -> None:
 
 def _repair(job: Job) -> Iterator[Repair]:
     """Mend the file: every text that is tried is imported and checked like the first one."""
+    from ptokit.repair.search import Trial, repair
 
     def check(text: str) -> Trial:
         changed = replace(job, text=text)
@@ -305,7 +310,8 @@ def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
         report = kernel.check(name, *case.arguments(), **options)
         if not report:
             return [_at_kernel(found, kernel) for found in report.diagnostics]
-        return [*report.diagnostics, *launch(*case.arguments(), **how).warnings]
+        ran = launch(*case.arguments(), engine="stepwise", **how)  # once: nothing is repeated
+        return [*report.diagnostics, *ran.warnings]
     except InternalError:
         raise
     except PtoError as error:

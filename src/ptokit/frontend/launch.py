@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptokit.base.diagnostics import (
     Diagnostic,
@@ -25,15 +25,16 @@ from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
-from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
 from ptokit.machine.jobs import Keeper, apart
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording, taken_over
 from ptokit.machine.resident import Again, Resident, may_stay, resident
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
-from ptokit.repair.advice import advised
 from ptokit.tasks.progress import progress
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["Options", "Outcome", "Schedule", "explore", "launch", "run"]
 
@@ -79,6 +80,8 @@ def run(
 
     Code that may crash runs in a process of its own: it has a `keeper`.
     """
+    from ptokit.machine.explore import explore as search
+
     hazards = options.hazards
     if hazards not in (True, False, "full", "explore"):
         raise usage_error(
@@ -130,6 +133,8 @@ class _Sent(NamedTuple):
 
 def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
     """Run blocks under one schedule and raise all that is wrong."""
+    from ptokit.repair.advice import advised
+
     blocks = options.grid if options.blocks is None else len(options.blocks)
     budget = options.budget
     with progress(blocks) as done, nullcontext() if budget is None else budget.watching():
@@ -161,6 +166,7 @@ def explore(
     **options: Any,
 ) -> list[Diagnostic]:
     """Run under many schedules and report the first that gives other bytes in `arrays`."""
+    from ptokit.machine.explore import explore as search
 
     def run(schedule: Schedule) -> None:
         launch(programs, target_name, mode, schedule=schedule, hazards=hazards, **options)

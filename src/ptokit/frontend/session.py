@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import ProgramError, Warnings, tell, usage_error
 from ptokit.base.entry import public
@@ -20,7 +20,9 @@ from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.machine.watch import Watch
-from ptokit.repair.advice import advised
+
+if TYPE_CHECKING:
+    pass
 
 MODES = ("manual", "auto")
 
@@ -68,6 +70,8 @@ class device:  # noqa: N801 - used as a function in a with statement
         return self.machine
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        from ptokit.repair.advice import advised
+
         _current.reset(self._tokens.pop())
         if kind is None and self._watch is not None and not self._tokens:
             try:

@@ -13,7 +13,6 @@ over the destination, `Partial` over tiles that do not cover the same region, `R
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -24,6 +23,7 @@ from ptokit.base.convert import element
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
+from ptokit.base.starting import parameters_of
 from ptokit.isa.arrays import UFUNCS, Code, function_of, repeated, unpack_mask
 from ptokit.isa.costs import COLUMN_REDUCTION, ELEMENTWISE, REDUCTION, Cost
 from ptokit.isa.expr import (
@@ -100,7 +100,7 @@ class Meaning:
         self.operands = tuple(roles)
         self.outs = tuple(o for o, role in roles.items() if role in ("out", "inout"))
         # A function that does not name operands, such as operator.add, is given the sources.
-        self.parameters = tuple(inspect.signature(scalar).parameters)
+        self.parameters = parameters_of(scalar)
         if not {*self.parameters} <= {*self.operands, *form.steps, *attrs}:
             sources = [o for o, role in roles.items() if role == "in"]
             self.parameters = form.steps or tuple(sources[: len(self.parameters)])

@@ -25,7 +25,6 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
-from ptokit.engines.compiled.replay import Tape, unkept
 from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked
 from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
 from ptokit.frontend.arguments import leaves_of
@@ -39,15 +38,17 @@ from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
-from ptokit.machine.dataless import DatalessExecutor
 from ptokit.machine.gm import as_array, shared_memory
 from ptokit.machine.ranks import here
 from ptokit.passes.finish import OPEN
-from ptokit.timing.streams import Recorder
 
 if TYPE_CHECKING:
     from ptokit.engines.compiled.driver import Runs
+    from ptokit.engines.compiled.replay import Tape
     from ptokit.kernels.kernel import Kernel
+    from ptokit.machine.executor import Executor
+    from ptokit.machine.machine import Machine
+    from ptokit.timing.streams import Recorder
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,8 @@ class Execution:
 
     def run(self) -> Executed:
         """Run all blocks; raises all that is wrong."""
+        from ptokit.timing.streams import Recorder
+
         kernel, asked = self._kernel, self._asked
         if self._ready is None:
             self._ready = kernel.programs.judged(asked, self.arguments)
@@ -230,7 +233,7 @@ class Execution:
     def _executed(self, recorder: Recorder | None) -> Outcome:
         """Run instruction by instruction, and note what may be repeated."""
         wanted, programs, asked = self._wanted, self.programs, self._asked
-        memory, engine = self._kernel.programs.memory, find_engine(wanted.engine)
+        memory = self._kernel.programs.memory
         arenas = memory.arenas((asked.target, programs.mode, self._module, asked.policy))
         arena = None
         if self._is_plain:
@@ -245,7 +248,7 @@ class Execution:
             wanted.check if self._known is None and wanted.computes else False,
             [leaf for _, leaf in self._named],
             arena,
-            engine.executor if wanted.computes else DatalessExecutor,
+            self._executor(),
             wanted.events,
             policy=asked.policy,
             budget=wanted.budget,
@@ -271,6 +274,13 @@ class Execution:
                 memory.replays.keep(self._question, tape, outcome, arena.lock)
         return outcome
 
+    def _executor(self) -> Callable[[Machine], Executor]:
+        if self._wanted.computes:
+            return find_engine(self._wanted.engine).executor
+        from ptokit.machine.dataless import DatalessExecutor
+
+        return DatalessExecutor
+
     @property
     def mode(self) -> str:
         return getattr(self._kernel.source, "mode", self.programs.mode)
@@ -283,6 +293,8 @@ class Execution:
         is_usual = wanted.schedule == Schedule() and here() is None
         if module is None or is_seen or not is_usual or self.programs.keeper is not None:
             return None
+        from ptokit.engines.compiled.replay import unkept
+
         drivers = self._kernel.programs.memory.drivers(module)
         return None if drivers is None else drivers.of(tape or unkept(self._arrays))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import (
@@ -18,7 +18,6 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.entry import public
-from ptokit.emit.cpp import emit_cpp
 from ptokit.frontend.declared import choices
 from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
@@ -29,18 +28,17 @@ from ptokit.kernels.launch import Launch, unheard
 from ptokit.kernels.programs import ProgramCache
 from ptokit.kernels.source import Source
 from ptokit.machine.scheduler import MOST_BLOCKS
-from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.pipe_rules import refuse_deeper_copies
-from ptokit.repair.search import Repair, Trial, repair
-from ptokit.report.memory_map import Map
-from ptokit.report.page import Page
-from ptokit.report.placement import map_of
-from ptokit.report.verdicts import Report
 from ptokit.tasks import Executor, Jobs, progress
-from ptokit.timing.params import load as load_params
-from ptokit.timing.report import Timing
-from ptokit.timing.tuning import Trial as TunedTrial
-from ptokit.timing.tuning import Tuned, settings, sweep, trial
+
+if TYPE_CHECKING:
+    from ptokit.repair.search import Repair, Trial
+    from ptokit.report.memory_map import Map
+    from ptokit.report.page import Page
+    from ptokit.report.verdicts import Report
+    from ptokit.timing.report import Timing
+    from ptokit.timing.tuning import Trial as TunedTrial
+    from ptokit.timing.tuning import Tuned
 
 
 @public
@@ -143,6 +141,8 @@ class Kernel:
         `form` is "sync", "l1", "l2" or "l3"; left out, it is the kernel as it runs: Level 3 with
         every address and flag.
         """
+        from ptokit.passes.levels import ConvertLevel
+
         asked = self.programs.asked(target, defines, rules, allow, place, sync, grid)
         arguments = self.source.bind(args, consts)
         if form in ("", "l3"):  # the finished program; the other forms are of the written one
@@ -170,6 +170,8 @@ class Kernel:
 
         `guard_sync` puts what orders the pipes under `#ifndef __PTO_AUTO__`.
         """
+        from ptokit.emit.cpp import emit_cpp
+
         asked = self.programs.asked(target, defines, rules, allow, place, sync, grid)
         module = self.programs.shown(asked, self.source.bind(args, consts))
         return emit_cpp(module, asked.target, guard_sync=guard_sync)
@@ -186,6 +188,8 @@ class Kernel:
         **consts: Any,
     ) -> Report:
         """Verify the kernel for several targets at once: "all", or names with commas."""
+        from ptokit.report.verdicts import Report
+
         names = list(DEVICES) if targets == "all" else [t for t in targets.split(",") if t]
         found: dict[str, tuple[Diagnostic, ...]] = {}
         for name in names:
@@ -203,6 +207,8 @@ class Kernel:
         options of a launch. Every change is tried before it is kept; `Repair.remaining` is what
         nothing was found for.
         """
+        from ptokit.repair.search import Trial, repair
+
         if not args:
             args, consts = self.source.sampled()
             options = {**consts, **options}
@@ -262,6 +268,9 @@ class Kernel:
         races is discarded with the reason. `jobs` spreads the settings over processes; `known` is
         an earlier result, of which nothing is tried again that depends on the same.
         """
+        from ptokit.timing.params import load as load_params
+        from ptokit.timing.tuning import settings, sweep, trial
+
         values = {**self.choices, **(over or {})}
         if not values or not all(isinstance(v, Sequence) and v for v in values.values()):
             raise usage_error(
@@ -344,6 +353,8 @@ class Kernel:
         **consts: Any,
     ) -> Map:
         """Where the tiles of the kernel lie, and when they are live."""
+        from ptokit.report.placement import map_of
+
         chosen = self.programs.target(target, defines)
         module = self.lower(*args, target=chosen, rules=rules, allow=allow, **consts)
         return map_of(self.name, module, chosen)

@@ -19,7 +19,6 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location
-from ptokit.emit.cpp import emit_cpp
 from ptokit.frontend.arguments import leaves_of, outlined
 from ptokit.frontend.launch import Schedule
 from ptokit.ir.printer import print_module
@@ -30,21 +29,17 @@ from ptokit.kernels.run import Run
 from ptokit.kernels.sending import Sent, explored
 from ptokit.kernels.shortcuts import Shortcut, key_of
 from ptokit.machine.budget import Budget
-from ptokit.machine.explore import Exploration, Explorer, witnesses
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.gm import Roomy, as_array
-from ptokit.repair.omit import without_statements
-from ptokit.report.memory_map import Placed
-from ptokit.report.page import Page
-from ptokit.report.page_data import page_data
-from ptokit.report.placement import map_of
 from ptokit.tasks import Executor, Jobs, Journal, Work, progress
-from ptokit.timing.report import Timing
-from ptokit.timing.schedules import predicted
-from ptokit.timing.streams import Recorder
 
 if TYPE_CHECKING:
     from ptokit.kernels.kernel import Kernel
+    from ptokit.machine.explore import Exploration, Explorer
+    from ptokit.report.memory_map import Placed
+    from ptokit.report.page import Page
+    from ptokit.timing.report import Timing
+    from ptokit.timing.streams import Recorder
 
 # Told of every launch before it runs, with its arguments and constants: how `ptokit check` learns
 # what the kernels of a file are called with.
@@ -295,6 +290,8 @@ class Launch:
 
     def _predicted(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Schedule, ...]:
         """The schedules that a device would have, as far as its time can be told."""
+        from ptokit.timing.schedules import predicted
+
         try:
             with warnings.catch_warnings(action="ignore", category=PtoWarning):
                 timing = self.kernel.time(self.blocks, args, **{**options, "check": False})
@@ -306,6 +303,8 @@ class Launch:
         self, found: Iterable[Diagnostic], *args: Any, **options: Any
     ) -> tuple[Diagnostic, ...]:
         """Races with a schedule in which they show, and the values that they change there."""
+        from ptokit.machine.explore import witnesses
+
         complaints = tuple(found)
         if not any(each.evidence is not None for each in complaints):
             return complaints
@@ -316,6 +315,8 @@ class Launch:
 
     def explorer(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Explorer:
         """The launch, to be run under many schedules."""
+        from ptokit.machine.explore import Explorer
+
         kernel = self.kernel
         consts = {n: v for n, v in options.items() if n not in OPTIONS}
         bound = kernel.source.bind(args, consts)
@@ -332,6 +333,9 @@ class Launch:
     # ---- time and pages --------------------------------------------------------------------
 
     def _timed(self, recorder: Recorder, args: Sequence[Any], options: Mapping[str, Any]) -> Timing:
+        from ptokit.repair.omit import without_statements
+        from ptokit.timing.report import Timing
+
         def proof(lines: Collection[Location]) -> bool:
             """Whether the program is as good without the statements on these lines."""
             source = self.kernel.source
@@ -370,6 +374,11 @@ class Launch:
         options: Mapping[str, Any],
     ) -> Page:
         """A page of what is known of a launch; `found` is None where nobody has checked it."""
+        from ptokit.emit.cpp import emit_cpp
+        from ptokit.report.page import Page
+        from ptokit.report.page_data import page_data
+        from ptokit.report.placement import map_of
+
         kernel = self.kernel
         given = {n: v for n, v in options.items() if n in _LOWERING or n not in OPTIONS}
         target = kernel.programs.target(options.get("target"), options.get("defines"))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
-from ptokit.engines.compiled.library import library
-from ptokit.engines.compiled.replay import Replays
 from ptokit.ir.core import Module
 from ptokit.kernels.shortcuts import Shortcuts
 from ptokit.machine.arena import Arena
 
 if TYPE_CHECKING:
     from ptokit.engines.compiled.driver import Drivers
+    from ptokit.engines.compiled.replay import Replays
 
 _MOST_VERDICTS = 256
 
@@ -26,8 +26,7 @@ _MOST_VERDICTS = 256
 class LaunchMemory:
     """Verdicts, prepared programs and memories that are used again."""
 
-    replays: Replays = field(default_factory=Replays)  # launches that are repeated as they were
-    shortcuts: Shortcuts = field(default_factory=Shortcuts)  # to those
+    shortcuts: Shortcuts = field(default_factory=Shortcuts)  # to launches that are repeated
     # The arguments and constants of the last launch that was a new one, without their contents.
     last: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     # What checked launches were found to lack, by all that it depends on.
@@ -41,6 +40,13 @@ class LaunchMemory:
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
+    @cached_property
+    def replays(self) -> Replays:
+        """Launches that are repeated as they were."""
+        from ptokit.engines.compiled.replay import Replays  # a single launch repeats nothing
+
+        return Replays()
+
     def prepared(self, engine: str, module: Module) -> Runnable:
         """The module ready to run."""
         if (engine, module) not in self._prepared:
@@ -49,9 +55,10 @@ class LaunchMemory:
 
     def drivers(self, module: Module) -> Drivers | None:
         """The module as functions of the processor; None without a compiler."""
-        if module not in self._drivers and library() is not None:
-            from ptokit.engines.compiled.driver import Drivers  # most launches are checked
+        from ptokit.engines.compiled.driver import Drivers  # most launches are checked
+        from ptokit.engines.compiled.library import library
 
+        if module not in self._drivers and library() is not None:
             self._drivers[module] = Drivers(module)
         return self._drivers.get(module)
 

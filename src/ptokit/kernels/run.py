@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError
@@ -12,8 +12,10 @@ from ptokit.base.evidence import Finding, causes
 from ptokit.isa.targets import Target
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording
-from ptokit.report.page import Page
-from ptokit.timing.report import Timing
+
+if TYPE_CHECKING:
+    from ptokit.report.page import Page
+    from ptokit.timing.report import Timing
 
 
 class Again(Protocol):

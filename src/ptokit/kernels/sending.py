@@ -18,11 +18,11 @@ import numpy as np
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoWarning
 from ptokit.base.layout import raw_bytes
-from ptokit.machine.explore import Explorer
 from ptokit.machine.scheduler import Schedule
 
 if TYPE_CHECKING:
     from ptokit.kernels.launch import Launch
+    from ptokit.machine.explore import Explorer
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base.starting import parameters_of
 from ptokit.isa.effects import Pipe
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms
@@ -181,7 +182,7 @@ class Law:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return self.names or tuple(inspect.signature(self.holds).parameters)
+        return self.names or parameters_of(self.holds)
 
 
 def within(low: int, high: int, *names: str) -> tuple[Law, ...]:
@@ -360,7 +361,7 @@ def micro(
             is_generic=is_generic,
             example=example,
             body=body,
-            parameters=tuple(inspect.signature(body).parameters),
+            parameters=parameters_of(body),
             freedom=freedoms(freedom),
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
         )
