@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from ptokit import *
 from ptokit import Kernel, PtoWarning
 from ptokit.engines.compiled import fusion
-from ptokit.engines.compiled.fusion import Chain
+from ptokit.engines.compiled.fusion import Chain, Reduced
 from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.replay import Replay
 
@@ -76,6 +77,78 @@ def some_program(seed: int) -> tuple[Line, ...]:
         }[name]
         lines.append((name, "", tuple((k, min(rng.choice(places), SIZE - 512)) for k in kinds)))
     return tuple(lines)
+
+
+Rows = Tile[TileType.Vec, float32, 8, 64]
+Column = Tile[TileType.Vec, float32, 8, 1, BLayout.ColMajor]
+Area = Tile[TileType.Vec, float32, 32, 64]
+
+
+@kernel(mode="manual")
+def reducing(x: Any, y: Any, *, program: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
+    """The same with rows that are reduced, and columns anywhere."""
+    whole, scratch = Area(), Rows()
+    TASSIGN(whole, 0)
+    TASSIGN(scratch, 8192)
+    TLOAD(whole, GlobalTensor(x))
+    for name, places in program:
+        a, b, column = Rows(), Rows(), Column()
+        for tile, place in zip((a, b, column), places, strict=True):
+            TASSIGN(tile, place)
+        if name == "TMULS":
+            TMULS(a, b, 0.5)
+        elif name == "TADD":
+            TADD(a, a, b)
+        elif name == "TROWEXPANDSUB":
+            TROWEXPANDSUB(a, b, column)
+        elif name == "TEXP":
+            TEXP(a, b)
+        elif name == "TROWSUM":
+            TROWSUM(column, a, scratch)
+        elif name == "TROWMAX":
+            TROWMAX(column, a, scratch)
+        elif name == "TROWMIN":
+            TROWMIN(column, b, scratch)
+        elif name == "TMULS of a column":
+            line = Tile[TileType.Vec, float32, 1, 8]()
+            TASSIGN(line, places[2])
+            TMULS(line, line, 0.25)
+    TSTORE(GlobalTensor(y), whole)
+
+
+def reducing_program(seed: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    rng = random.Random(seed)
+    names = ("TMULS", "TADD", "TROWEXPANDSUB", "TEXP", "TROWSUM", "TROWMAX", "TROWMIN",
+             "TMULS of a column")  # fmt: skip
+    tiles = [0, 2048, rng.choice((0, 2048, 4096 - 32, 1024))]
+    columns = [6144, 6144 + 32, rng.choice((6144 + 64, 2048 + 256, 4096))]
+    chosen = (rng.choice(names) for _ in range(14))
+    return tuple(
+        (name, (rng.choice(tiles), rng.choice(tiles), rng.choice(columns))) for name in chosen
+    )
+
+
+def test_rows_that_are_reduced_on_the_way() -> None:
+    met, zero = Counter[str](), np.float32(0)
+    for seed in range(60):
+        fresh, program = Kernel(reducing.source), reducing_program(seed)
+        how: dict[str, Any] = {"target": "a5", "check": False, "program": program}
+        x = np.random.default_rng(seed).standard_normal((32, 64)).astype(np.float32)
+        x[seed % 32] = np.where(np.arange(64) % 3, zero, -zero)  # the first zero is the extreme
+        x[seed % 7, 0] = np.nan
+        wanted = np.zeros_like(x)
+        try:
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                fresh[1](x, wanted, engine="stepwise", **how)
+                for _ in range(2):
+                    y = np.zeros_like(x)
+                    fresh[1](x, y, **how)
+        except ProgramError:  # what overlaps is undefined for some instructions
+            continue
+        assert y.tobytes() == wanted.tobytes(), seed
+        for chain in chains(fresh):
+            met.update(type(s.kernel).__name__ for s in chain.steps if isinstance(s, Reduced))
+    assert min(met["Extreme"], met["RegisterSum"]) > 10
 
 
 def arrays() -> tuple[Any, Any]:

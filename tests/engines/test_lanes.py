@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from itertools import product
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 
 from ptokit.base.dtypes import DType, bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
 from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.engines.compiled import library as library_
+from ptokit.engines.compiled.exponentials import completed
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.library import library
+from ptokit.engines.compiled.library import Library, library
 from ptokit.engines.compiled.loops import Lines, pieces, pointwise
 from ptokit.isa.arrays import function_of
 from ptokit.isa.expr import BOOL, OPERATORS, Arg, Expr, apply, select
@@ -47,11 +50,12 @@ def computed(expr: Expr, given: dict[str, np.ndarray]) -> np.ndarray:
     found = library()
     assert found is not None
     names = [*given]
-    out = np.zeros(COUNT, expr.kind.np)
+    count = min(each.size for each in given.values())
+    out = np.zeros(count, expr.kind.np)
     arrays = [out, *given.values()]
     kinds = [expr.kind, *(kind_of(expr, name) for name in names)]
     lines = [
-        Lines(np.zeros(1, np.int64), np.arange(COUNT, dtype=np.int64) * a.itemsize) for a in arrays
+        Lines(np.zeros(1, np.int64), np.arange(count, dtype=np.int64) * a.itemsize) for a in arrays
     ]
     (piece,) = pieces(lines)
     kernel = pointwise(expr, ["out", *names], kinds, piece, [])
@@ -133,3 +137,33 @@ def test_functions_are_rounded_once(name: str, kind: DType) -> None:
             given["a"][:] = np.linspace(0, 2, COUNT).astype(kind.np)  # where logarithms vanish
         found = difference(exact(name, Arg(kind, "a")), given)
         assert found == "", found
+
+
+STEPS = {"some": 4999, "all": 1}  # from one float to the next
+_LARGEST = int(np.float32(110).view(np.uint32))  # beyond, the result is 0 or infinite
+
+
+@pytest.mark.parametrize("chosen", ["some", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sign", [0, 1 << 31], ids=["positive", "negative"])
+@pytest.mark.parametrize("has_table", [True, False])
+def test_exponentials_of_floats(
+    chosen: str, sign: int, has_table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In short or at length, every float has the exponential that the reference has."""
+    found = Library()
+    monkeypatch.setattr(sys.modules[__name__], "library", lambda: found)
+    if not has_table:
+        monkeypatch.setattr(library_, "completed", lambda text, _: completed(text, ""))
+    expr, step = exact("exp", Arg(f32, "a")), STEPS[chosen]
+    for first in range(0, _LARGEST, step << 20):
+        bits = np.arange(first, min(first + (step << 20), _LARGEST), step, dtype=np.uint32)
+        wrong = difference(expr, {"a": (bits | np.uint32(sign)).view(np.float32)})
+        assert wrong == "", wrong
+
+
+def test_vectors_of_which_some_are_in_doubt() -> None:
+    """Among results that are sure, those that are not, and others that are no normal floats."""
+    a = np.linspace(-1, 0, 4096).astype(np.float32)
+    for place, value in enumerate((np.nan, -np.inf, np.inf, -1e30, -90, -103.9, 88.8, 0)):
+        a[97 * place + place] = value
+    assert difference(exact("exp", Arg(f32, "a")), {"a": a}) == ""

@@ -27,7 +27,7 @@ from ptokit.isa.targets.defines import Defines
 from ptokit.kernels.execution import Execution, Wanted, is_followed
 from ptokit.kernels.run import Run
 from ptokit.kernels.sending import Sent, explored
-from ptokit.kernels.shortcuts import Shortcut, key_of
+from ptokit.kernels.shortcuts import USUAL, Shortcut, key_of
 from ptokit.machine.budget import Budget
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.gm import Roomy, as_array
@@ -108,7 +108,7 @@ class Launch:
         lowering = {"target": target, "defines": defines, "rules": rules, "allow": allow,
                     "place": place, "sync": sync}  # fmt: skip
         budget = Budget.of(max_steps, max_seconds, max_bytes)
-        order = schedule or Schedule(seed)
+        order = schedule or (USUAL if seed is None else Schedule(seed))
         wanted = Wanted(path, check, order, jobs, engine, events, budget, timing)
 
         def attempt(values: tuple[Any, ...]) -> Run:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptokit.base.addresses import address_of
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.frontend.launch import Schedule
 from ptokit.isa.targets import Target
 from ptokit.machine.ranks import here
 
-_USUAL = Schedule()
+USUAL = Schedule()
 _MOST = 256
 
 
@@ -70,13 +71,13 @@ def key_of(
             if not (flags.c_contiguous and flags.aligned and value.ndim):
                 return None
             kinds.append((value.dtype, value.shape, flags.writeable))
-            begin = value.__array_interface__["data"][0]
+            begin = address_of(value)
             spans.append((begin, begin + value.nbytes))
         elif value.__class__ in (int, bool, float):
             kinds.append(_constant(value))
         else:
             return None
-    if schedule != _USUAL or _overlap(spans):
+    if (schedule is not USUAL and schedule != USUAL) or _overlap(spans):
         return None
     named = tuple((name, _constant(value)) for name, value in consts.items())
     key = (options, tuple(kinds), named, tuple(lowering.values()))

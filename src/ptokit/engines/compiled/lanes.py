@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from math import factorial, log
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ptokit.base import dtypes as dt
 from ptokit.base.convert import element, to_float32
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.engines.compiled import functions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import BOOL, F64, Apply, Arg, Const, Convert, Expr, walk
@@ -225,8 +225,10 @@ class Lanes:
     def _convert(self, expr: Convert) -> Value:
         source, kind = expr.value.kind, expr.kind
         match expr.value:
+            case Apply(_, "exp", (Convert(_, Expr(dt.f32) as of),)) if kind is dt.f32:
+                return functions.float_exponential(self, self.value(of))
             case Apply(_, "exp", (of,)) if source is F64 and kind in _NARROW:
-                value = self._short_exponential(self.value(of))
+                value = functions.short_exponential(self, self.value(of))
             case _:
                 value = self.value(expr.value)
         if expr.rounding is None:
@@ -417,142 +419,6 @@ class Lanes:
         found = self._nan_of(value, code.do(f"bitcast {wide} {kept} to {real}"))
         return self._within(found, "float", 32, 0x7F7F0000, saturation)
 
-    # ---- functions ---------------------------------------------------------------------------
-
-    def logarithm(self, value: Value) -> Value:
-        """The natural logarithm of normal doubles: that of a number near 1, by its power of 2."""
-        code, real, whole = self.code, self.vector("double"), self.vector("i64")
-        tests, suffix = self.vector("i1"), f"v{self.count}f64"
-
-        def fused(a: Value, b: Value, c: Value) -> Value:
-            return code.call(real, f"llvm.fma.{suffix}", (real, a), (real, b), (real, c))
-
-        bits = code.do(f"bitcast {real} {value} to {whole}")
-        power = code.do(f"lshr {whole} {bits}, {self.integer(64, 52)}")
-        digits = code.do(f"and {whole} {bits}, {self.integer(64, (1 << 52) - 1)}")
-        digits = code.do(f"or {whole} {digits}, {self.integer(64, 1023 << 52)}")
-        near = code.do(f"bitcast {whole} {digits} to {real}")
-        is_large = code.do(f"fcmp ogt {real} {near}, {self.real(2**0.5)}")
-        half = code.do(f"fmul {real} {near}, {self.real(0.5)}")
-        near = code.do(f"select {tests} {is_large}, {real} {half}, {real} {near}")
-        more = code.do(f"zext {tests} {is_large} to {whole}")
-        power = code.do(f"add {whole} {power}, {more}")
-        power = code.do(f"sub {whole} {power}, {self.integer(64, 1023)}")
-        count = code.do(f"sitofp {whole} {power} to {real}")
-        # log m = 2 atanh s, s = (m - 1) / (m + 1), at most 0.172 in size.
-        less = code.do(f"fsub {real} {near}, {self.real(1.0)}")
-        ratio = code.do(f"fdiv {real} {less}, {code.do(f'fadd {real} {near}, {self.real(1.0)}')}")
-        square = code.do(f"fmul {real} {ratio}, {ratio}")
-        sum_ = self.real(2 / 23)
-        for odd in range(21, 1, -2):
-            sum_ = fused(sum_, square, self.real(2 / odd))
-        cube = code.do(f"fmul {real} {code.do(f'fmul {real} {sum_}, {square}')}, {ratio}")
-        low = fused(count, self.real(1.90821492927058770002e-10), cube)
-        rest = fused(ratio, self.real(2.0), low)
-        found = fused(count, self.real(0.693147180369123816490), rest)
-        for test, result in (
-            (f"fcmp oeq {real} {value}, {self.real(0.0)}", -np.inf),
-            (f"fcmp oeq {real} {value}, {self.real(np.inf)}", np.inf),
-            (f"fcmp ult {real} {value}, {self.real(0.0)}", np.nan),
-        ):
-            there = code.do(test)
-            found = code.do(
-                f"select {tests} {there}, {real} {self.real(float(result))}, {real} {found}"
-            )
-        return found
-
-    def _short_exponential(self, value: Value) -> Value:
-        """e to the power of doubles, of what is rounded to a float: beyond its range any huge or
-        tiny number will do, so that the power of two is a double in all cases."""
-        code, real, whole = self.code, self.vector("double"), self.vector("i64")
-        suffix, tests = f"v{self.count}f64", self.vector("i1")
-
-        def fused(a: Value, b: Value, c: Value) -> Value:
-            return code.call(real, f"llvm.fma.{suffix}", (real, a), (real, b), (real, c))
-
-        for limit, beyond in ((-104.0, "olt"), (89.0, "ogt")):  # NaN stays
-            end = self.real(limit)
-            test = code.do(f"fcmp {beyond} {real} {value}, {end}")
-            value = code.do(f"select {tests} {test}, {real} {end}, {real} {value}")
-        # In a double as large as this the units are the last bits: the count is rounded, and lies
-        # there as an integer.
-        large = self.real(1.5 * 2**52)
-        counted = fused(value, self.real(1.4426950408889634), large)
-        count = code.do(f"fsub {real} {counted}, {large}")
-        negative = code.do(f"fneg {real} {count}")
-        rest = fused(negative, self.real(0.693147180369123816490), value)
-        rest = fused(negative, self.real(1.90821492927058770002e-10), rest)
-        sum_ = self.real(_NEAR_EXP[-1])
-        for factor in reversed(_NEAR_EXP[:-1]):
-            sum_ = fused(sum_, rest, self.real(factor))
-        bits = code.do(f"bitcast {real} {counted} to {whole}")
-        biased = code.do(f"add {whole} {bits}, {self.integer(64, 1023)}")
-        shifted = code.do(f"shl {whole} {biased}, {self.integer(64, 52)}")
-        power = code.do(f"bitcast {whole} {shifted} to {real}")
-        return code.do(f"fmul {real} {sum_}, {power}")
-
-    def exponential(self, value: Value) -> Value:
-        """e to the power of doubles: a power of two times a polynomial, to about 2 ** -50."""
-        code, real, whole = self.code, self.vector("double"), self.vector("i64")
-        low, high = self.real(-745.2), self.real(709.8)
-        suffix = f"v{self.count}f64"
-        x = code.call(real, f"llvm.maxnum.{suffix}", (real, value), (real, low))
-        x = code.call(real, f"llvm.minnum.{suffix}", (real, x), (real, self.real(710.0)))
-        scaled = code.do(f"fmul {real} {x}, {self.real(1.4426950408889634)}")
-        count = code.call(real, f"llvm.rint.{suffix}", (real, scaled))
-        negative = code.do(f"fneg {real} {count}")
-
-        def fused(a: Value, b: Value, c: Value) -> Value:
-            return code.call(real, f"llvm.fma.{suffix}", (real, a), (real, b), (real, c))
-
-        rest = fused(negative, self.real(0.693147180369123816490), x)
-        rest = fused(negative, self.real(1.90821492927058770002e-10), rest)
-        sum_ = self.real(_EXP[-1])
-        for factor in reversed(_EXP[:-1]):
-            sum_ = fused(sum_, rest, self.real(factor))
-        # In two halves, so that results in the subnormal range are rounded as they should be.
-        power = code.do(f"fptosi {real} {count} to {whole}")
-        first = code.do(f"ashr {whole} {power}, {self.integer(64, 1)}")
-        second = code.do(f"sub {whole} {power}, {first}")
-        for half in (first, second):
-            biased = code.do(f"add {whole} {half}, {self.integer(64, 1023)}")
-            shifted = code.do(f"shl {whole} {biased}, {self.integer(64, 52)}")
-            factor = code.do(f"bitcast {whole} {shifted} to {real}")
-            sum_ = code.do(f"fmul {real} {sum_}, {factor}")
-        tests = self.vector("i1")
-        infinite = code.do(f"fcmp ogt {real} {value}, {high}")
-        sum_ = code.do(f"select {tests} {infinite}, {real} {self.real(np.inf)}, {real} {sum_}")
-        nothing = code.do(f"fcmp olt {real} {value}, {low}")
-        sum_ = code.do(f"select {tests} {nothing}, {real} {self.real(0.0)}, {real} {sum_}")
-        odd = code.do(f"fcmp uno {real} {value}, {value}")
-        return code.do(f"select {tests} {odd}, {real} {value}, {real} {sum_}")
-
-
-def _factorials() -> list[float]:
-    factors, value = [1.0], 1.0
-    for n in range(1, 13):
-        value /= n
-        factors.append(value)
-    return factors
-
-
-# The polynomial that comes nearest to exp for |x| <= ln 2 / 2, to 2 ** -51: the Taylor series
-# without its higher Chebyshev polynomials.
-_NEAR_EXP = (
-    1.0,
-    1.0000000000000067,
-    0.5000000000000019,
-    0.16666666666554375,
-    0.04166666666648806,
-    0.008333333385677127,
-    0.0013888888952325088,
-    0.00019841170259145055,
-    2.4801485471677305e-05,
-    2.764018531660295e-06,
-    2.7632643465014625e-07,
-)
-_EXP = _factorials()  # |rest| <= ln 2 / 2: the first term left out is below 2 ** -52
-assert (log(2) / 2) ** len(_EXP) / factorial(len(_EXP)) < 2**-52
 
 _ROUNDINGS = {
     RoundMode.CAST_RINT: "rint",
@@ -648,13 +514,13 @@ def _shifted(left: bool) -> Way:
 def _log(lanes: Lanes, kind: DType, value: Value) -> Value:
     if kind is not F64:
         raise Unsupported("log of what is no double")
-    return lanes.logarithm(value)
+    return functions.logarithm(lanes, value)
 
 
 def _exp(lanes: Lanes, kind: DType, value: Value) -> Value:
     if kind is not F64:
         raise Unsupported("exp of what is no double")
-    return lanes.exponential(value)
+    return functions.exponential(lanes, value)
 
 
 def _finite(lanes: Lanes, kind: DType, value: Value) -> Value:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from importlib.util import find_spec
 
+from ptokit.engines.compiled.exponentials import completed
 from ptokit.engines.compiled.host import Host, Unsupported, host
 from ptokit.engines.compiled.natives import Kernel
 
@@ -59,6 +60,7 @@ class Library:
 
     def function(self, text: str, *, is_hasty: bool = False) -> int:
         """Where the function {name} of a module lies, compiled if need be."""
+        text = completed(text, self._host.features)
         name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
         return self._host.address(text.replace("{name}", name), name, is_hasty=is_hasty)
 

@@ -63,46 +63,76 @@ class Extreme:
     def _row(self, code: Function, to: Value, line: Value, columns: Value) -> None:
         element = stored(self.kind)
         whole = code.number("and", columns, str(-self.lanes))
-        wide, single = Lanes(code, self.lanes, {}), Lanes(code, 1, {})
-        worst = "0xFFF0000000000000" if self.largest else "0x7FF0000000000000"
-        vector = wide.vector(element)
 
-        def load(lanes: Lanes, index: Value) -> Value:
+        def load(lanes: int, index: Value) -> Value:
             place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
-            return code.do(f"load {lanes.vector(element)}, ptr {place}, align 1")
+            return code.do(f"load <{lanes} x {element}>, ptr {place}, align 1")
 
-        def better(lanes: Lanes, value: Value, held: Value) -> Value:
-            # NaN compares as no better, whichever side it is on; one in front comes back below.
-            kind = lanes.vector(element)
-            how = "ogt" if self.largest else "olt"
-            test = code.do(f"fcmp {how} {kind} {value}, {held}")
-            return code.do(f"select {lanes.vector('i1')} {test}, {kind} {value}, {kind} {held}")
-
-        start = wide.same(element, worst)
         (found,) = code.loop(
             "0", whole, str(self.lanes),
-            lambda i, held: [better(wide, load(wide, i), held)], [(vector, start)],
+            lambda i, held: [self.combined(code, held, [load(self.lanes, i)], self.lanes)],
+            [self.begin(code, self.lanes)],
         )  # fmt: skip
-        width = self.lanes
-        while width > 1:  # halves against each other
-            width //= 2
-            half = Lanes(code, width, {})
-            before = f"<{2 * width} x {element}>"
-            parts: list[Value] = []
-            for first in (0, width):
-                mask = ", ".join(f"i32 {first + lane}" for lane in range(width))
-                parts.append(
-                    code.do(
-                        f"shufflevector {before} {found}, {before} poison, <{width} x i32> <{mask}>"
-                    )
-                )
-            found = better(half, parts[0], parts[1])
-        one = single.vector(element)
+        found = self._halved(code, found, self.lanes)
         (found,) = code.loop(
             whole, columns, "1",
-            lambda i, held: [better(single, load(single, i), held)], [(one, found)],
+            lambda i, held: [self.combined(code, held, [load(1, i)], 1)],
+            [(f"<1 x {element}>", found)],
         )  # fmt: skip
-        first = load(single, "0")
+        self._settle(code, found, to, line, columns)
+
+    # What a loop over the vectors of a row is made of: `fusion.py` has loops that do more.
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors are combined at a time."""
+        return 1
+
+    def begin(self, code: Function, lanes: int) -> tuple[str, Value]:
+        """What is held in front of the first vector."""
+        worst = "0xFFF0000000000000" if self.largest else "0x7FF0000000000000"
+        wide, element = Lanes(code, lanes, {}), stored(self.kind)
+        if element == "half":
+            worst = "0xHFC00" if self.largest else "0xH7C00"
+        return wide.vector(element), wide.same(element, worst)
+
+    def combined(self, code: Function, held: Value, values: Sequence[Value], lanes: int) -> Value:
+        """What is held behind some vectors."""
+        # NaN compares as no better, whichever side it is on; one in front comes back below.
+        kind, how = f"<{lanes} x {stored(self.kind)}>", "ogt" if self.largest else "olt"
+        for value in values:
+            test = code.do(f"fcmp {how} {kind} {value}, {held}")
+            held = code.do(f"select <{lanes} x i1> {test}, {kind} {value}, {kind} {held}")
+        return held
+
+    def leave(
+        self, code: Function, found: Value, lanes: int, to: Value, line: Value, columns: Value
+    ) -> None:
+        """Store the result of a row that lies there."""
+        self._settle(code, self._halved(code, found, lanes), to, line, columns)
+
+    def _halved(self, code: Function, found: Value, width: int) -> Value:
+        element = stored(self.kind)
+        while width > 1:  # halves against each other
+            width //= 2
+            before, parts = f"<{2 * width} x {element}>", list[Value]()
+            for first in (0, width):
+                mask = ", ".join(f"i32 {first + lane}" for lane in range(width))
+                shape = f"<{width} x i32> <{mask}>"
+                parts.append(code.do(f"shufflevector {before} {found}, {before} poison, {shape}"))
+            found = self.combined(code, parts[1], parts[:1], width)
+        return found
+
+    def _settle(self, code: Function, found: Value, to: Value, line: Value, columns: Value) -> None:
+        """Store the extreme, but a NaN in front and the first of zeros come first."""
+        element = stored(self.kind)
+        one = f"<1 x {element}>"
+
+        def load(index: Value) -> Value:
+            place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
+            return code.do(f"load {one}, ptr {place}, align 1")
+
+        first = load("0")
         odd = code.do(f"fcmp uno {one} {first}, {first}")
         found = code.do(f"select <1 x i1> {odd}, {one} {first}, {one} {found}")
         code.act(f"store {one} {found}, ptr {to}, align 1")
@@ -114,7 +144,7 @@ class Extreme:
 
             def back(i: Value) -> Sequence[Value]:
                 place = code.number("sub", code.number("sub", columns, "1"), i)
-                value = load(single, place)
+                value = load(place)
                 same = code.do(f"fcmp oeq {one} {value}, zeroinitializer")
                 test = code.do(f"extractelement <1 x i1> {same}, i64 0")
                 code.when(test, lambda: code.act(f"store {one} {value}, ptr {to}, align 1"))
@@ -139,37 +169,79 @@ class RegisterSum:
         code = Function(name)
         to, source = code.pointer(TO), code.pointer(SOURCE)
         steps = code.word(TO + 2), code.word(SOURCE + 2)
-        columns, lanes = code.word(COLUMNS), REGISTER_BYTES // self.kind.itemsize
+        columns, lanes = code.word(COLUMNS), self.lanes
         element = stored(self.kind)
 
         def row(_: Value, there: Value, line: Value) -> Sequence[Value]:
             def register(i: Value, total: Value) -> Sequence[Value]:
-                place = code.do(f"getelementptr {element}, ptr {line}, i64 {i}")
-                value = code.do(f"load <{lanes} x {element}>, ptr {place}, align 1")
-                part = neighbours(code, element, value, lanes)
-                return [code.do(f"fadd {element} {total}, {part}")]
+                values: list[Value] = []
+                for first in range(0, lanes * self.vectors, lanes):
+                    index = code.number("add", i, str(first))
+                    place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
+                    values.append(code.do(f"load <{lanes} x {element}>, ptr {place}, align 1"))
+                return [self.combined(code, total, values, lanes)]
 
-            (total,) = code.loop("0", columns, str(lanes), register, [(element, "0.0")])
-            code.act(f"store {element} {total}, ptr {there}, align 1")
+            first = [self.begin(code, lanes)]
+            (total,) = code.loop("0", columns, str(lanes * self.vectors), register, first)
+            self.leave(code, total, lanes, there, line, columns)
             return [code.behind(there, steps[0]), code.behind(line, steps[1])]
 
         code.loop("0", code.word(ROWS), "1", row, [("ptr", to), ("ptr", source)])
         return code.text()
 
+    @property
+    def lanes(self) -> int:
+        return REGISTER_BYTES // self.vectors // self.kind.itemsize
 
-def neighbours(code: Function, element: str, value: Value, lanes: int) -> Value:
-    """The sum of all lanes: neighbours first, then neighbouring sums."""
-    while lanes > 1:
-        vector, half = f"<{lanes} x {element}>", lanes // 2
-        parts: list[Value] = []
-        for first in (0, 1):
-            mask = ", ".join(f"i32 {2 * lane + first}" for lane in range(half))
-            parts.append(
-                code.do(f"shufflevector {vector} {value}, {vector} poison, <{half} x i32> <{mask}>")
-            )
-        value = code.do(f"fadd <{half} x {element}> {parts[0]}, {parts[1]}")
-        lanes = half
-    return code.do(f"extractelement <1 x {element}> {value}, i64 0")
+    @property
+    def vectors(self) -> int:
+        """How many vectors are combined at a time: a register."""
+        return 4
+
+    def begin(self, code: Function, lanes: int) -> tuple[str, Value]:
+        """What is held in front of the first vector."""
+        return stored(self.kind), "0.0"
+
+    def combined(self, code: Function, held: Value, values: Sequence[Value], lanes: int) -> Value:
+        """What is held behind the vectors of a register."""
+        sum_ = neighbours(code, stored(self.kind), values, lanes)
+        return code.do(f"fadd {stored(self.kind)} {held}, {sum_}")
+
+    def leave(
+        self, code: Function, found: Value, lanes: int, to: Value, line: Value, columns: Value
+    ) -> None:
+        """Store the result of a row."""
+        code.act(f"store {stored(self.kind)} {found}, ptr {to}, align 1")
+
+
+def neighbours(code: Function, element: str, vectors: Sequence[Value], lanes: int) -> Value:
+    """The sum of all lanes of four vectors: neighbours first, then neighbouring sums.
+
+    Lanes change places inside of blocks of four, which takes processors no time, until each block
+    holds the sums of its lanes in each of the vectors. Then blocks are added, and at last what is
+    in them: sums that stand twice are added twice, and nobody looks at the second.
+    """
+    vector = f"<{lanes} x {element}>"
+
+    def shuffled(a: Value, b: Value, order: Sequence[int]) -> Value:
+        mask = ", ".join(f"i32 {lane}" for lane in order)
+        return code.do(f"shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{mask}>")
+
+    def every_other(a: Value, b: Value, first: int) -> Value:
+        blocks, pair = range(0, lanes, 4), (first, first + 2)
+        order = [side + block + n for block in blocks for side in (0, lanes) for n in pair]
+        return shuffled(a, b, order)
+
+    def paired(a: Value, b: Value) -> Value:
+        return code.do(f"fadd {vector} {every_other(a, b, 0)}, {every_other(a, b, 1)}")
+
+    first, second, third, fourth = vectors
+    found = paired(paired(first, second), paired(third, fourth))
+    distances = [1 << n for n in range(2, lanes.bit_length() - 1)]
+    for distance in (*distances, 1, 2):
+        other = shuffled(found, "poison", [lane ^ distance for lane in range(lanes)])
+        found = code.do(f"fadd {vector} {found}, {other}")
+    return code.do(f"extractelement {vector} {found}, i64 0")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptokit.base.addresses import address_of, first_byte
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.bodies import Body, Differs, Noted, region
 from ptokit.engines.compiled.forwarding import forwarded
@@ -289,15 +290,21 @@ class Replay:
             return False
         # Values may turn out to make a difference: then it never happened.
         kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self._may_differ else []
-        places = [np.lib.array_utils.byte_bounds(each)[0] for each in arrays]
+        places = [first_byte(each) for each in arrays]
         try:
             if self._kernels:
                 self._link()
-            self._compile()
             if threads > 1 and self._is_divisible:
                 self._divided(places, threads)
                 self._settle()
+            elif self._is_divisible:
+                self._addresses[0].tell(places)
+                for part in self._parts:
+                    assert isinstance(part, Stretch)
+                    self._run(part, self._addresses[0])
+                    self._settle()
             else:
+                self._compile()
                 self._addresses[0].tell(places)
                 with all_defined(self.works), np.errstate(all="ignore"):
                     for part in self._parts:
@@ -328,7 +335,7 @@ class Replay:
         return self._memories.contents()
 
     def _run(self, part: Stretch, on: Addresses) -> None:
-        stream = self._stream.ctypes.data
+        stream = address_of(self._stream)
         self._library.run(stream + 8 * part.begin, stream + 8 * part.end, on.pointer)
 
     def _divided(self, places: Sequence[int], threads: int) -> None:
