@@ -212,9 +212,9 @@ def _meaning(insn: Insn, say: Words) -> list[str]:
     lines = [f"## {say('Meaning')}", ""]
     for attrs, texts in found.items():
         for line, kinds in texts.items():
-            words = [", ".join(kinds)] * (len(texts) > 1 or bool(attrs and kinds != [*plain]))
-            label = ", ".join(words + [attrs] * bool(attrs))
-            lines.append(f"* {label}: `{line}`" if label else f"* `{line}`")
+            words = [say.listed(kinds)] * (len(texts) > 1 or bool(attrs and kinds != [*plain]))
+            label = say.comma.join(words + [attrs] * bool(attrs))
+            lines.append(f"* {label}{say.colon}`{line}`" if label else f"* `{line}`")
     return [*lines, ""]
 
 
@@ -234,7 +234,7 @@ def _readings(insn: Insn, means: Meaning) -> Iterator[tuple[str, str, str]]:
                 next((kind.name for n in names if (kind := kinds.get(n))), "")
                 for names in (tiles, means.outs)
             )
-            types = f"{read} to {into}" if read and into != read else into
+            types = f"{read} -> {into}" if read and into != read else into
             yield types, "", means.line(kinds, shown.attrs)
             for name, value in choices:
                 yield types, value.name, means.line(kinds, shown.attrs | {name: value})

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 _PAIR = re.compile(r'^msgid "(.*)"\nmsgstr "(.*)"$', re.M)
 _NAMES = re.compile(r"[\w.<>=%*/+\-\[\]()!&:]+")  # a name or a formula without blanks
+_TYPES = re.compile(r"[a-z]+\d\w*(?: [a-z]+\d\w*)+")  # element types, a blank between
 _LISTED = re.compile(r", | and | or ")
 
 
@@ -90,6 +91,8 @@ class Words:
 
     def _part(self, text: str) -> str | None:
         """What stands in a place of a pattern: a phrase, or names."""
+        if _TYPES.fullmatch(text):
+            return self.listed(text.split())
         names = _LISTED.split(text)
         if all(_NAMES.fullmatch(name) for name in names):
             *first, last = names
