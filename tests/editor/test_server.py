@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -190,3 +192,21 @@ def test_columns_are_those_of_the_editor(tmp_path: Path) -> None:
 
     text = 'from ptokit import *\nname = "\N{GRINNING FACE}\N{GRINNING FACE}"; TLOAD\n'
     talk(file(tmp_path, "wide.py", text), body, {"python": False})
+
+
+def test_the_server_ends_without_a_word(tmp_path: Path) -> None:
+    asked = [
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {"processId": None, "rootUri": None, "capabilities": {}},
+        },
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    ]
+    said = [json.dumps({"jsonrpc": "2.0", **each}).encode() for each in asked]
+    given = b"".join(b"Content-Length: %d\r\n\r\n" % len(each) + each for each in said)
+    command = [sys.executable, "-m", "ptokit", "lsp"]
+    done = subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr

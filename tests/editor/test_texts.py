@@ -79,3 +79,10 @@ def test_offers() -> None:
 def test_findings_are_those_of_check() -> None:
     assert [d.code for d in texts.findings("k.pto", "func.func @f( {")] == ["syntax"]
     assert texts.findings("k.pto", TEXT.replace("%total)", "%n0)")) != []
+
+
+@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_only_what_ends_a_line_in_an_editor_ends_one_here(odd: str) -> None:
+    text = f"// one {odd} line\r\n%a = pto.get_block_idx\r%b = arith.addi %a, %a : i64\n"
+    assert texts.word_at(text, 2, 17) == ("%a", texts.Span(2, 16, 18))
+    assert texts.definition(text, 2, 17) == texts.Span(1, 0, 2)

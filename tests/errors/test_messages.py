@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,3 +161,19 @@ def test_errors_are_plain_data_for_tools() -> None:
     assert data["code"] == "SA-0353"
     assert data["location"]["file"] == __file__
     assert data["got"]["UB.capacity"] == "196608"
+
+
+@kernel(mode="auto")
+def behind_wide_characters(x: Any) -> None:
+    a = Tile[TileType.Vec, float32, 16, 64]()
+    _ = "é\N{GRINNING FACE}中文 😀"; TADDS(a, x, 1.0)  # fmt: skip  # noqa: E702
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_columns_count_characters(path: str) -> None:
+    """Python counts bytes; a caret and an editor want characters."""
+    with pytest.raises(PtoError) as caught:
+        behind_wide_characters[1](np.zeros((16, 64), np.float32), path=path)
+    at = caught.value.diagnostics[0].location
+    assert at is not None
+    assert at.text[at.col - 1 : at.end_col - 1] == "TADDS(a, x, 1.0)"

@@ -67,8 +67,17 @@ def _resolve(code: CodeType, lasti: int) -> Location:
     line, end_line, col, end_col = next(islice(code.co_positions(), lasti // 2, None))
     if line is None or col is None:
         return Location(code.co_filename, line or code.co_firstlineno)
-    stop = end_col if end_line == line and end_col is not None else 0
-    return Location(code.co_filename, line, col + 1, stop + 1 if stop else 0)
+    return python_span(code.co_filename, line, col, end_col if end_line == line else None)
+
+
+def python_span(file: str, line: int, start: int, end: int | None) -> Location:
+    """A span whose columns are those of Python's trees and code: bytes, which count from 0."""
+    text = linecache.getline(file, line)
+    if not text.isascii():
+        raw = text.encode()
+        start = len(raw[:start].decode(errors="ignore"))
+        end = None if end is None else len(raw[:end].decode(errors="ignore"))
+    return Location(file, line, start + 1, end + 1 if end else 0)
 
 
 def is_ours(frame: FrameType) -> bool:

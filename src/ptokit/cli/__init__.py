@@ -80,10 +80,13 @@ def main() -> None:
             if not _ran_plainly(words):
                 app(words, prog_name="ptokit")
         finally:
-            sys.stdout.flush()  # a disk that is full says so here
+            if not sys.stdout.closed:  # as the server of editors leaves it
+                sys.stdout.flush()  # a disk that is full says so here
     except (Exception, KeyboardInterrupt, _Stopped) as error:
         code = _told(error)
-        with suppress(OSError):  # what cannot be written stays unwritten, also at the very end
+        with suppress(
+            OSError, ValueError
+        ):  # what cannot be written stays unwritten, also at the very end
             answers = sys.stdout.fileno()
             os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
         sys.exit(code)

@@ -200,7 +200,7 @@ def _shown(found: Diagnostic, text: str, codec: PositionCodec) -> lsp.Diagnostic
         lines.append(f"fix: {found.fix}")
     at = found.location
     line = max(0, at.line - 1) if at else 0
-    rows = text.splitlines()
+    rows = texts.lines_of(text)
     start = max(0, at.col - 1) if at and at.col else 0
     end = len(rows[line]) if line < len(rows) else start
     return lsp.Diagnostic(
@@ -213,12 +213,12 @@ def _shown(found: Diagnostic, text: str, codec: PositionCodec) -> lsp.Diagnostic
 def _range(span: texts.Span, source: str, codec: PositionCodec) -> lsp.Range:
     """Characters of a line as the editor counts them."""
     ends = lsp.Position(span.line, span.start), lsp.Position(span.line, span.end)
-    return codec.range_to_client_units(_lines(source), lsp.Range(*ends))
+    return codec.range_to_client_units(texts.lines_of(source), lsp.Range(*ends))
 
 
 def _all_of(before: str, after: str) -> lsp.TextEdit:
-    lines = before.splitlines()
-    return lsp.TextEdit(lsp.Range(lsp.Position(0, 0), lsp.Position(len(lines) + 1, 0)), after)
+    end = lsp.Position(len(texts.lines_of(before)), 0)
+    return lsp.TextEdit(lsp.Range(lsp.Position(0, 0), end), after)
 
 
 def _item(offer: texts.Offer, begun: lsp.Range) -> lsp.CompletionItem:
@@ -241,15 +241,11 @@ class _Place:
     def of(made: LanguageServer, asked: Any) -> _Place:
         document = made.workspace.get_text_document(asked.text_document.uri)
         codec = made.workspace.position_codec
-        at = codec.position_from_client_units(_lines(document.source), asked.position)
+        at = codec.position_from_client_units(texts.lines_of(document.source), asked.position)
         return _Place(document.source, at.line, at.character, codec)
 
     def range(self, span: texts.Span) -> lsp.Range:
         return _range(span, self.source, self.codec)
-
-
-def _lines(source: str) -> list[str]:
-    return source.splitlines(keepends=True)
 
 
 def _is_python(uri: str) -> bool:

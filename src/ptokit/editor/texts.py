@@ -21,6 +21,7 @@ from ptokit.report.pages import markdown
 
 # A name of an operation, of a value, of a function, or of something in Python.
 _WORD = re.compile(r"[%@#!]?[A-Za-z0-9_][\w.$]*|[%@][\w$]+")
+_ENDS = re.compile(r"\r\n|\n|\r")
 _MADE = re.compile(r"(%[\w$]+)(?::\d+)?")  # values on the left of `=`, or arguments of a block
 
 
@@ -41,6 +42,11 @@ class Offer:
     about: str
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines as editors count them: other separators than these three do not end one."""
+    return _ENDS.split(text)
+
+
 def findings(name: str, text: str) -> list[Diagnostic]:
     """All that `ptokit check` says of a text, for the target that it is written for."""
     found: list[Diagnostic] = []
@@ -55,7 +61,7 @@ def findings(name: str, text: str) -> list[Diagnostic]:
 
 def word_at(text: str, line: int, column: int) -> tuple[str, Span] | None:
     """The word under the cursor."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     if line >= len(lines):
         return None
     for match in _WORD.finditer(lines[line]):
@@ -77,7 +83,7 @@ def page_of(word: str) -> str:
 
 def offers(text: str, line: int, column: int) -> list[Offer]:
     """What may stand where the cursor is: operations behind `pto.`, values behind `%`."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     before = lines[line][:column] if line < len(lines) else ""
     begun = re.search(r"([%@]?[\w.$]*)$", before)
     word = begun.group(1) if begun else ""
@@ -113,7 +119,7 @@ def definition(text: str, line: int, column: int) -> Span | None:
     if found is None:
         return None
     word, _ = found
-    lines = text.splitlines()
+    lines = lines_of(text)
     if word.startswith("@"):
         return next(_places(lines, rf"func\.func\b.*?({re.escape(word)})(?![\w$])"), None)
     if not word.startswith("%"):

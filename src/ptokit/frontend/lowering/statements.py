@@ -22,7 +22,7 @@ from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError
-from ptokit.base.location import Location, user_site
+from ptokit.base.location import python_span, user_site
 from ptokit.frontend.lowering.branches import BREAK, CONTINUE, RETURN, VALUE
 from ptokit.frontend.lowering.carry import is_same
 from ptokit.frontend.lowering.emitter import Emitter
@@ -244,11 +244,11 @@ class KernelLowering(Expressions):
         if line is None:
             return
         scope = self.scope
-        col = node.col_offset + scope.indent  # type: ignore[attr-defined]
+        start = node.col_offset + scope.indent  # type: ignore[attr-defined]
         end = getattr(node, "end_col_offset", None)
         same_line = getattr(node, "end_lineno", line) == line
-        stop = end + scope.indent + 1 if end is not None and same_line else 0
-        self.emitter.location = Location(scope.file, line + scope.first_line - 1, col + 1, stop)
+        stop = end + scope.indent if end is not None and same_line else None
+        self.emitter.location = python_span(scope.file, line + scope.first_line - 1, start, stop)
 
     @property
     def line(self) -> Line:
