@@ -15,11 +15,11 @@ when they are called.
 from __future__ import annotations
 
 import importlib.abc
-import importlib.machinery
 import runpy
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
@@ -28,12 +28,13 @@ from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.compat import modules, parts
+from ptokit.compat.device import libraries, shell, tensors
 from ptokit.compat.pypto.language import MODULES as PYPTO
-from ptokit.compat.pypto.programs import RAN
+from ptokit.compat.pypto.programs import MADE, RAN
 from ptokit.compat.structure import Module
 from ptokit.from_text import Program
 
-_ROOTS = ("mlir", "ptoas", "pypto")
+_ROOTS = ("mlir", "ptoas", "pypto", "torch_npu")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -44,25 +45,32 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         fullname: str,
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
-    ) -> importlib.machinery.ModuleSpec | None:
+    ) -> ModuleSpec | None:
         parts_ = fullname.split(".")
         if parts_[0] not in _ROOTS:
             return None
+        if parts_[0] == "torch_npu":
+            known = fullname in ("torch_npu", "torch_npu.npu")
+            is_package = fullname == "torch_npu"
+            return ModuleSpec(fullname, self, is_package=is_package) if known else None
         if parts_[0] == "pypto":
             inner = fullname.partition(".")[2]
             is_package = not inner or any(name.startswith(f"{inner}.") for name in PYPTO)
             if inner and inner not in PYPTO:
                 return None
-            return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
+            return ModuleSpec(fullname, self, is_package=is_package)
         inner = parts_[1:] if parts_[0] == "mlir" else parts_[2:]
         is_package = not inner or inner == ["dialects"]
         is_known = is_package or inner == ["ir"] or _is_dialect(inner)
         if not is_known or (parts_[0] == "ptoas" and parts_[1:2] not in ([], ["mlir"])):
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
+        return ModuleSpec(fullname, self, is_package=is_package)
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         root, _, inner = spec.name.partition(".")
+        if root == "torch_npu":
+            made = tensors.module()
+            return made.npu if inner else made
         if root == "pypto":
             return PYPTO[inner]() if inner else None
         last = spec.name.rpartition(".")[2]
@@ -86,11 +94,13 @@ def install(*, replace: bool = False) -> None:
     """Answer `import mlir`. Bindings that are installed win, unless they are to be replaced."""
     uninstall()
     sys.meta_path.insert(0 if replace else len(sys.meta_path), _finder)
+    libraries.install()
 
 
 @public
 def uninstall() -> None:
     """Answer it no more."""
+    libraries.uninstall()
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, m in sys.modules.items() if _is_ours(m)]:
@@ -99,7 +109,7 @@ def uninstall() -> None:
 
 def _is_ours(module: object) -> bool:
     spec = getattr(module, "__spec__", None)
-    return isinstance(spec, importlib.machinery.ModuleSpec) and spec.loader is _finder
+    return isinstance(spec, ModuleSpec) and spec.loader is _finder
 
 
 @public
@@ -118,7 +128,8 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
     if _finder not in sys.meta_path:
         install()
     file = str(path)
-    made, ran = len(parts.MODULES), len(RAN)
+    made, done = len(parts.MODULES), (RAN, MADE, libraries.LAUNCHED)
+    before = sum(map(len, done))
     with _as_script(file, arguments):
         try:
             runpy.run_path(file, run_name="__main__")
@@ -130,7 +141,7 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
         except Exception as error:
             raise _raised_by(error, file) from error
     found = [program(each) for each in parts.MODULES[made:] if each.ours.functions]
-    if not found and len(RAN) == ran:
+    if not found and sum(map(len, done)) == before:
         raise usage_error(
             "script.nothing-built",
             f"{Path(file).name} was executed and has built no module with functions",

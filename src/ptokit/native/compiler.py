@@ -164,7 +164,7 @@ def made(unit: Unit, number: int, target: Target, core: str) -> Path:
     tool, folder = compiler(os.environ.get(CHOICE, "")), made_folder()
     path = unit.sources[number]
     folders = (*unit.includes, path.parent)
-    texts = sources.gathered((path,), folders)
+    texts = sources.gathered((path,), folders, unit.defines)
     entries = "" if number else _entries(unit)
     macros = (f"-D{each}" for each in (*_macros(target, core), *unit.defines))
     has_kernels = any(tokens.mentions(text, _OF_KERNELS) for text in texts.values())

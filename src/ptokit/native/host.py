@@ -58,12 +58,16 @@ class Host:
     """The device of a program that runs in this process; `tell` is told what happens."""
 
     def __init__(
-        self, libraries: Mapping[str, Library], device: Device, tell: Callable[[Any], None]
+        self,
+        libraries: Mapping[str, Library],
+        device: Device,
+        tell: Callable[[Any], None],
+        memory: Memory | None = None,  # arrays of whoever calls the program
     ) -> None:
         self._libraries = dict(libraries)  # by the kind of core that they are compiled for
         self._device = device
         self._tell = tell
-        self._memory = Memory([])
+        self._memory = Memory([]) if memory is None else memory
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
         self._connect()
 

@@ -14,6 +14,9 @@ from ptokit.base.diagnostics import usage_error
 from ptokit.native import headers, tokens
 
 _INCLUDE = re.compile(r'^(\s*#\s*include\s*)(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+# An include by way of a macro, and a definition of one that names a file.
+_BY_MACRO = re.compile(r"^(\s*#\s*include\s+)([A-Za-z_]\w*)[ \t]*$", re.M)
+_NAMES_FILE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|<[^>\n]+>)', re.M)
 _OURS = re.compile(r"pto/")
 _COMPILED = (".cpp", ".cc", ".cxx")
 
@@ -26,15 +29,24 @@ def read(path: Path) -> str:
         raise usage_error("file", f"cannot read {path}: {reason}") from None
 
 
-def gathered(sources: Sequence[Path], folders: Sequence[Path]) -> dict[Path, str]:
-    """The sources, and the files they include from beside them or from `folders`, in order."""
+def gathered(
+    sources: Sequence[Path], folders: Sequence[Path], defines: Sequence[str] = ()
+) -> dict[Path, str]:
+    """The sources, and the files they include from beside them or from `folders`, in order.
+
+    A file may be named by a macro: by one of `defines`, or else as the text itself defines it.
+    """
     found: dict[Path, str] = {}
+    given = dict(each.partition("=")[::2] for each in defines)
     waiting = list(sources)
     while waiting:
         path = waiting.pop(0)
         if path in found:
             continue
-        found[path] = text = read(path)
+        text = read(path)
+        names = dict(_NAMES_FILE.findall(text)) | given
+        text = _BY_MACRO.sub(lambda each, n=names: each[1] + n.get(each[2], each[2]), text)
+        found[path] = text
         for _, quoted, angled in _INCLUDE.findall(text):
             other = _resolved(path, quoted, angled, folders)
             if other is not None:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import enum
+import inspect
+import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from types import ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ptokit.base import dtypes
+from ptokit.base.entry import public
 from ptokit.base.enums import AtomicType, PadValue
-from ptokit.compat.pypto import programs, tiles
+from ptokit.compat.pypto import distributed, programs, specs, tiles
+from ptokit.compat.pypto.annotations import Annotation
+from ptokit.compat.pypto.dispatch import Blocks, Settings
 from ptokit.frontend.events import get_block_idx, get_block_num
 from ptokit.frontend.lowering.calls import HANDLERS
 from ptokit.values.value import Value, combine
 
 # ---- types: read by PyPTO's compiler, and by people ----------------------------------------------
-
-
-class Annotation:
-    """`pl.Tensor[[16, 64], pl.FP32]`: says what a parameter is; the arguments say it here."""
-
-    def __class_getitem__(cls, given: object) -> type[Annotation]:
-        return cls
 
 
 class Anything:
@@ -42,6 +42,7 @@ class Index(enum.Enum):
 
     INDEX = enum.auto()
     BOOL = enum.auto()
+    TASK_ID = enum.auto()
 
 
 ELEMENTS = {
@@ -96,10 +97,29 @@ def _rounds(
 
 
 def yield_(*values: Any) -> Any:
-    """What a branch or a round hands on."""
+    """What a branch or a round hands on: one value as it is, unless it is unpacked, `(a,) = ...`."""
     if _carried and len(_carried[-1]) == len(values):
         _carried[-1] = values
-    return values[0] if len(values) == 1 else values
+    if len(values) > 1:
+        return values
+    frame = sys._getframe(1)
+    return values if frame.f_lineno in _unpacking(frame.f_code) else values[0]
+
+
+@cache
+def _unpacking(code: CodeType) -> frozenset[int]:
+    """The lines of a function where what a call gives is unpacked into a tuple of one."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError):  # it has no source, or is no whole statement of it
+        return frozenset()
+    found = (each for each in ast.walk(tree) if isinstance(each, ast.Assign))
+    return frozenset(
+        code.co_firstlineno + line - 1
+        for each in found
+        if isinstance(each.targets[0], ast.Tuple) and len(each.targets[0].elts) == 1
+        for line in builtins.range(each.lineno, (each.end_lineno or each.lineno) + 1)
+    )
 
 
 def _extreme(which: str) -> Any:
@@ -119,6 +139,17 @@ def _extreme(which: str) -> Any:
 
 HANDLERS[loop] = lambda interpreter, *bounds, **_: HANDLERS[builtins.range](interpreter, *bounds)
 largest, smallest = _extreme("max"), _extreme("min")
+
+
+@public
+def submit(work: Any, *args: Any, deps: Sequence[Any] = (), **named: Any) -> Any:
+    """A task: it is run at once, which is one of the orders that its dependences leave."""
+    result = work(*args, **named)
+    return (*result, Task()) if isinstance(result, tuple) else (result, Task())
+
+
+class Task:
+    """The id of a task, which has ended."""
 
 
 def create_tensor(shape: Sequence[int], dtype: Any, **_: object) -> Any:
@@ -171,7 +202,7 @@ def language() -> ModuleType:
     found = Language("pypto.language")
     names = vars(found)
     names.update(_operations() | ELEMENTS | {each.name: each for each in Index})
-    names.update({name: type(name, (Annotation,), {}) for name in (
+    names.update({name: Annotation(name) for name in (
         "Tensor", "Tile", "Scalar", "Out", "InOut", "Tuple", "Array")})  # fmt: skip
     names.update(dict.fromkeys(("TensorView", "TileView"), lambda **_: None))
     names.update({name: Anything() for name in (
@@ -185,6 +216,9 @@ def language() -> ModuleType:
     names.update(dict.fromkeys(("range", "parallel", "unroll", "pipeline"), loop))
     names.update(dict.fromkeys(("at", "cluster", "scope", "manual_scope"), scope))
     names.update(dict.fromkeys(("split", "cross_core_slot", "static_print"), lambda *_, **__: None))
+    names["array"] = SimpleNamespace(create=lambda size, dtype: [None] * size)
+    names["system"] = SimpleNamespace(task_dummy=lambda deps=(): Task())
+    names.update(spmd=Blocks, submit=submit)
     for name in ("tile", "tensor"):
         names[name] = Language(f"pypto.language.{name}")
         vars(names[name]).update(_operations())
@@ -194,21 +228,45 @@ def language() -> ModuleType:
 
 def runtime() -> ModuleType:
     """`pypto.runtime`."""
-    found = ModuleType("pypto.runtime")
-    vars(found).update(RunConfig=programs.Settings, run=programs.run)
+    found = distributed.Part("pypto.runtime")
+    vars(found).update(RunConfig=Settings, run=programs.run, TensorSpec=specs.TensorSpec,
+                       ChipWorker=programs.Prepared, DistributedWorker=programs.Prepared)  # fmt: skip
+    return found
+
+
+def ir() -> ModuleType:
+    """`pypto.ir`."""
+    found = _choices("pypto.ir", "OptimizationStrategy")
+    vars(found).update(compile=programs.compile_program)
     return found
 
 
 def _choices(name: str, *classes: str) -> ModuleType:
-    found = ModuleType(name)
+    found = distributed.Part(name)
     vars(found).update({each: Anything() for each in classes})
+    return found
+
+
+def _several_devices() -> ModuleType:
+    found = distributed.Part("pypto.ir.distributed_compiled_program")
+    vars(found).update(DistributedConfig=Settings,
+                       DistributedCompiledProgram=programs.CompiledProgram)  # fmt: skip
+    return found
+
+
+def _runner() -> ModuleType:
+    found = distributed.Part("pypto.runtime.distributed_runner")
+    vars(found).update(_tensor_from_continuous=lambda tensor: tensor)
     return found
 
 
 MODULES: dict[str, Callable[[], ModuleType]] = {
     "language": language,
+    "language.distributed": distributed.module,
     "runtime": runtime,
+    "runtime.distributed_runner": _runner,
     "backend": lambda: _choices("pypto.backend", "BackendType"),
-    "ir": lambda: _choices("pypto.ir", "OptimizationStrategy"),
+    "ir": ir,
+    "ir.distributed_compiled_program": _several_devices,
     "ir.pass_manager": lambda: _choices("pypto.ir.pass_manager", "OptimizationStrategy"),
 }

@@ -21,12 +21,14 @@ from ptokit.frontend.api import (
     TMOV,
     TSTORE,
     load_scalar,
+    store_scalar,
 )
 from ptokit.frontend.instruction import kind_of
 from ptokit.frontend.session import current
 from ptokit.frontend.types import TileAcc, TileLeft, TileRight
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn
+from ptokit.machine.objects import pointer
 from ptokit.values.choice import fitting
 from ptokit.values.matrix import boxed, multiplied, stage
 from ptokit.values.memory import load as load_value
@@ -170,7 +172,13 @@ def read(src: Any, offset: Any) -> Any:
 
 @public
 def write(dst: Any, offset: Sequence[Any], value: Any) -> Any:
-    """Change one element of a tile."""
+    """Change one element of a tile, or of a tensor."""
+    if _is_tensor(dst):
+        place: Any = 0
+        for at, size in zip(offset, dst.shape, strict=True):
+            place = place * size + at
+        store_scalar(dst if hasattr(dst, "lower_item") else pointer(dst), place, value)
+        return dst
     row, col = (0, *offset)[-2:]
     _tile(dst, "write").tile.SetValue(row * dst.spec.cols + col, value)
     return dst

@@ -1,0 +1,31 @@
+"""`TensorSpec`: a tensor of torch by its shape, its elements and how it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class TensorSpec:
+    """A tensor that is yet to be made; `init_value` is a number, a tensor, or what makes one."""
+
+    name: str
+    shape: Sequence[int]
+    dtype: Any
+    init_value: Any = None
+    is_output: bool = False
+
+    def create_tensor(self) -> Any:
+        """A fresh one."""
+        import torch
+
+        start: Any = 0 if self.init_value is None else self.init_value
+        if start in (torch.randn, torch.rand, torch.zeros, torch.ones):
+            return start(tuple(self.shape), dtype=self.dtype)
+        if callable(start):
+            start = start()
+        if isinstance(start, torch.Tensor):
+            return start.to(self.dtype)
+        return torch.full(tuple(self.shape), start, dtype=self.dtype)
