@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -17,9 +19,17 @@ from ptokit.base.files import Fill, make_folder, write, write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import CppCall
-from ptokit.cli.sources import ARGUMENTS, built_program, built_programs, is_cpp, load_program
+from ptokit.cli.sources import (
+    ARGUMENTS,
+    built_program,
+    built_programs,
+    is_cpp,
+    load_program,
+    run_shell,
+)
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.cli.steps import Asked, finishing
+from ptokit.compat.device.options import ALLOW, SLACK
 from ptokit.folders.arrays import array_for
 from ptokit.folders.goldens import run_goldens
 from ptokit.folders.runs import Outcomes, Status, run_folder
@@ -88,15 +98,15 @@ def command(
         typer.Option(
             "--slack",
             min=0,
-            help="With --golden: bytes behind each array, for kernels that leave it.",
+            help="With --golden or --compat: bytes behind each array, for kernels that leave it.",
         ),
     ] = 0,
     compat: Annotated[
         bool,
         typer.Option(
             "--compat",
-            help="FILE is a Python program for the bindings of MLIR, or for PyPTO: execute it, run "
-            "what it builds.",
+            help="FILE is a Python program for the bindings of MLIR, PTODSL or PyPTO, or a script "
+            "of the shell: execute it, with ARG behind --, and run what it builds.",
         ),
     ] = False,
     define: Defines = None,
@@ -113,11 +123,18 @@ def command(
     """
     words, rules = args or [], profile(strict, release)
     spread: dict[str, Any] = {"jobs": executor(jobs, cluster, task_seconds), "resume": resume}
-    if slack and not golden:
-        raise usage_error("arguments", "--slack is for published cases", fix="add --golden")
-    built = built_programs(file) if compat else []
-    if compat and not built:
-        answer(f"{file.name} has run its functions itself")
+    if slack and not (golden or compat):
+        what = "--slack is for published cases, and for programs with a device"
+        raise usage_error("arguments", what, fix="add --golden or --compat")
+    built: list[Program] = []
+    if compat:
+        words, own = _apart(words)
+        os.environ.update({SLACK: str(slack), ALLOW: ",".join(allow or ())})
+        if file.suffix == ".sh":
+            raise SystemExit(run_shell(file, own))
+        built = built_programs(file, own)
+        if not built:
+            answer(f"{file.name} has run its functions itself")
     if golden:
         told = run_goldens(
             file, target=target, rules=rules, slack=slack, max_seconds=max_seconds, **spread
@@ -177,6 +194,12 @@ def command(
     ).warnings
     pass_or_refuse(found, strict)
     _report(names, words, values, before, out, in_place, found)
+
+
+def _apart(words: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments of a launch, and those behind `--`, which are the script's own."""
+    given = len(sys.argv) - sys.argv.index("--") - 1 if "--" in sys.argv else 0
+    return words[: len(words) - given], words[len(words) - given :]
 
 
 @contextmanager

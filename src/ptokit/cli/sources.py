@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
+from shutil import which
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.location import Location
@@ -59,16 +61,25 @@ def load_program(path: Path) -> Program:
     return loads(read_text(path), shown_name(path))
 
 
-def built_programs(path: Path) -> list[Program]:
+def built_programs(path: Path, words: Sequence[str] = ()) -> list[Program]:
     """The programs that a Python file for the bindings of MLIR builds; what it prints is no answer.
 
-    The stand-in replaces bindings that are installed: it was asked for.
+    The stand-ins replace what is installed: they were asked for. `words` are arguments of the file.
     """
     from ptokit import compat
 
     compat.install(replace=True)
     with redirect_stdout(sys.stderr):
-        return compat.programs_of(path)
+        return compat.programs_of(path, words)
+
+
+def run_shell(path: Path, words: Sequence[str]) -> int:
+    """Run a script of the shell in which `python` and the tools of a device are ours."""
+    from ptokit.compat.device.shell import environment
+
+    shell = which("bash") or "sh"
+    asked = [shell, str(path), *words]
+    return subprocess.run(asked, env=environment(replace=True), check=False).returncode
 
 
 def built_program(path: Path, found: Sequence[Program], entry: str) -> Program:

@@ -40,6 +40,8 @@ _ROOTS = ("mlir", "ptoas", "pypto", "torch_npu")
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers imports of the bindings. At the end of the path of finders, installed ones win."""
 
+    is_first = False
+
     def find_spec(
         self,
         fullname: str,
@@ -68,11 +70,13 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         root, _, inner = spec.name.partition(".")
+        if not inner and root != "pypto":  # who builds a program may start the tools of a device
+            shell.put_on_path(replace=self.is_first)
         if root == "torch_npu":
             made = tensors.module()
             return made.npu if inner else made
         if root == "pypto":
-            return PYPTO[inner]() if inner else None
+            return PYPTO[inner]()
         last = spec.name.rpartition(".")[2]
         if spec.submodule_search_locations is not None:
             return None
@@ -93,6 +97,7 @@ _finder = _Finder()
 def install(*, replace: bool = False) -> None:
     """Answer `import mlir`. Bindings that are installed win, unless they are to be replaced."""
     uninstall()
+    _finder.is_first = replace
     sys.meta_path.insert(0 if replace else len(sys.meta_path), _finder)
     libraries.install()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from ptokit.base.diagnostics import usage_error
@@ -37,21 +38,25 @@ def gathered(
     A file may be named by a macro: by one of `defines`, or else as the text itself defines it.
     """
     found: dict[Path, str] = {}
-    given = dict(each.partition("=")[::2] for each in defines)
+    given = {name: value for name, _, value in (each.partition("=") for each in defines)}
     waiting = list(sources)
     while waiting:
         path = waiting.pop(0)
         if path in found:
             continue
         text = read(path)
-        names = dict(_NAMES_FILE.findall(text)) | given
-        text = _BY_MACRO.sub(lambda each, n=names: each[1] + n.get(each[2], each[2]), text)
+        names: dict[str, str] = dict(_NAMES_FILE.findall(text)) | given
+        text = _BY_MACRO.sub(partial(_with_name, names), text)
         found[path] = text
         for _, quoted, angled in _INCLUDE.findall(text):
             other = _resolved(path, quoted, angled, folders)
             if other is not None:
                 waiting.append(other)
     return found
+
+
+def _with_name(names: Mapping[str, str], include: re.Match[str]) -> str:
+    return include[1] + names.get(include[2], include[2])
 
 
 def staged(

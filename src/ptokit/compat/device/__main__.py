@@ -19,7 +19,7 @@ _WITH_VALUE = ("-o", "--pto-arch", "--pto-level", "--target")
 def python(words: list[str]) -> None:
     """Run a program as Python does, with the stand-ins in place."""
     compat.install(replace=True)
-    os.environ.update(shell.environment(replace=True))
+    shell.put_on_path(replace=True)
     match words:
         case ["-m", name, *rest]:
             sys.argv = [name, *rest]

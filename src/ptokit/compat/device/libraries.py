@@ -18,6 +18,7 @@ from typing import Any
 from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.entry import public
 from ptokit.base.files import write_text
+from ptokit.compat.device import options
 from ptokit.compat.device.memory import MEMORY, tidy
 from ptokit.frontend.launch import Options
 from ptokit.frontend.policies import policy_for
@@ -30,7 +31,6 @@ from ptokit.native.program import Program, Source
 
 _MARK = "library of ptokit"
 _CDLL = ctypes.CDLL
-ALLOW = "PTOKIT_ALLOW"  # names findings that launches are not stopped for: E6,E8
 LAUNCHED: list[str] = []  # the libraries that were loaded, by name
 
 
@@ -58,7 +58,10 @@ class Asked:
         for a source that leaves one of them idle.
         """
         asked_for = f"{self.arch} {self.core_type}".lower()
-        for kind, words in {"vector": ("-vec", "vectorcore"), "cube": ("-cube", "cubecore")}.items():
+        for kind, words in {
+            "vector": ("-vec", "vectorcore"),
+            "cube": ("-cube", "cubecore"),
+        }.items():
             if any(word in asked_for for word in words):
                 return kind
         found = compiler.cores_of(text)
@@ -161,8 +164,7 @@ class Loaded:
         *_, self.host = paths.values()
         self._found: list[Diagnostic] = []
         self._bugs: list[BaseException] = []
-        allowed = [each for each in os.environ.get(ALLOW, "").split(",") if each]
-        policy = policy_for(file, None, allowed)
+        policy = policy_for(file, None, options.allowed())
         device = Device(find_target(told["target"]), Options(policy=policy))
         self._simulator = Host(libraries, device, self._note, MEMORY)
 

@@ -50,3 +50,8 @@ def _written(folder: Path, text: str, names: tuple[str, ...]) -> str:
             fresh.chmod(0o755)
             fresh.rename(file)
     return str(folder)
+
+
+def put_on_path(*, replace: bool = False) -> None:
+    """Have what this process starts find the stand-ins."""
+    os.environ.update(environment(replace=replace))

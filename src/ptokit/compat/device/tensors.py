@@ -8,18 +8,17 @@ carry out at once; events tell the time of this machine, not that of a device.
 from __future__ import annotations
 
 import ctypes
-import os
 import time
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from ptokit.base.diagnostics import usage_error
+from ptokit.compat import torches
+from ptokit.compat.device import options
 from ptokit.compat.device.memory import note
 
 _DEVICE = "npu"
 _HOST = "cpu"
-SLACK = "PTOKIT_SLACK"  # names bytes behind each tensor, for kernels that leave it
 _CUBES = 24  # cores of the device that programs are told of, as native/include/acl/acl.h tells it
 
 
@@ -88,24 +87,16 @@ class Npu(ModuleType):
 
 def module() -> ModuleType:
     """`torch_npu`: importing it makes the device known to torch."""
-    try:
-        import torch
-    except ImportError:
-        raise usage_error(
-            "torch", "torch_npu works on tensors of torch, which is not installed",
-            fix="pip install torch",
-        ) from None  # fmt: skip
-    found = ModuleType("torch_npu")
-    found.npu = Npu()  # type: ignore[attr-defined]
-    if not hasattr(torch, _DEVICE):
-        _make_known(torch, found.npu)
+    found, npu, known = ModuleType("torch_npu"), Npu(), torches.torch()
+    vars(found).update(npu=npu)
+    if not hasattr(known, _DEVICE):
+        _make_known(known, npu)
     return found
 
 
 def _make_known(torch: Any, npu: ModuleType) -> None:
-    from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.overrides import TorchFunctionMode
-
+    gone = torches.torch(".multiprocessing.reductions").StorageWeakRef
+    mode: Any = torches.torch(".overrides").TorchFunctionMode
     torch.utils.rename_privateuse1_backend(_DEVICE)  # torch.device("npu:0") is one
     torch._register_device_module(_DEVICE, npu)
     address, to, cpu = torch.Tensor.data_ptr, torch.Tensor.to, torch.Tensor.cpu
@@ -120,7 +111,7 @@ def _make_known(torch: Any, npu: ModuleType) -> None:
     def is_place(given: Any) -> bool:
         return isinstance(given, torch.device) or is_device(given) or given == _HOST
 
-    slack = int(os.environ.get(SLACK, "0"))
+    slack = options.slack()
 
     def roomy(tensor: Any) -> Any:
         """The tensor with room behind it that is nobody's, where that was asked for."""
@@ -133,7 +124,7 @@ def _make_known(torch: Any, npu: ModuleType) -> None:
         )
         return fresh.copy_(tensor)
 
-    class OnHost(TorchFunctionMode):
+    class OnHost(mode):
         """Takes the device for the host in all that torch is told."""
 
         def __torch_function__(
@@ -147,7 +138,7 @@ def _make_known(torch: Any, npu: ModuleType) -> None:
             result = func(*map(on_host, args), **{k: on_host(v) for k, v in named.items()})
             if func is address:
                 storage = args[0].untyped_storage()
-                note(storage.data_ptr(), storage.nbytes(), StorageWeakRef(storage).expired)
+                note(storage.data_ptr(), storage.nbytes(), gone(storage).expired)
             if func is cpu:
                 return result.clone()
             return roomy(result) if is_moved else result

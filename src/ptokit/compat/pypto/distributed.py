@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from ptokit.base.comm_enums import NotifyOp, WaitCmp
 from ptokit.base.diagnostics import PtoError, fail
@@ -144,13 +144,13 @@ def notify(
 ) -> None:
     """Change a signal of another rank."""
     there = _window(signal, "system.notify").parts[peer]
-    TNOTIFY(_signal(there, offsets), value, op)
+    cast("Any", TNOTIFY)(_signal(there, offsets), value, op)
 
 
 @public
 def wait(signal: Any, offsets: Sequence[int], expected: int, cmp: WaitCmp = WaitCmp.GE) -> None:
     """Wait for a signal of this rank."""
-    TWAIT(_signal(signal, offsets), expected, cmp)
+    cast("Any", TWAIT)(_signal(signal, offsets), expected, cmp)
 
 
 @public

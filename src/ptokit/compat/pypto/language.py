@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
+import importlib
 import inspect
 import sys
 import textwrap
@@ -97,10 +98,10 @@ def _rounds(
 
 
 def yield_(*values: Any) -> Any:
-    """What a branch or a round hands on: one value as it is, unless it is unpacked, `(a,) = ...`."""
+    """What a branch or a round hands on; one value is itself, unless unpacked: `(a,) = ...`."""
     if _carried and len(_carried[-1]) == len(values):
         _carried[-1] = values
-    if len(values) > 1:
+    if len(values) != 1:
         return values
     frame = sys._getframe(1)
     return values if frame.f_lineno in _unpacking(frame.f_code) else values[0]
@@ -226,11 +227,20 @@ def language() -> ModuleType:
     return found
 
 
+class Root(ModuleType):
+    """`pypto`: what lies in it is imported when it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in MODULES:
+            raise AttributeError(f"pypto has no {name} here")
+        return importlib.import_module(f"pypto.{name}")
+
+
 def runtime() -> ModuleType:
     """`pypto.runtime`."""
     found = distributed.Part("pypto.runtime")
-    vars(found).update(RunConfig=Settings, run=programs.run, TensorSpec=specs.TensorSpec,
-                       ChipWorker=programs.Prepared, DistributedWorker=programs.Prepared)  # fmt: skip
+    vars(found).update(RunConfig=Settings, run=programs.run, TensorSpec=specs.TensorSpec)
+    vars(found).update(dict.fromkeys(("ChipWorker", "DistributedWorker"), programs.Prepared))
     return found
 
 
@@ -261,6 +271,7 @@ def _runner() -> ModuleType:
 
 
 MODULES: dict[str, Callable[[], ModuleType]] = {
+    "": lambda: Root("pypto"),
     "language": language,
     "language.distributed": distributed.module,
     "runtime": runtime,

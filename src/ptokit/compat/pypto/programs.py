@@ -34,6 +34,7 @@ from ptokit.compat.pypto.dispatch import (
     launched,
     run_together,
 )
+from ptokit.compat.torches import torch
 from ptokit.from_python import kernel as make_kernel
 from ptokit.frontend.comm_types import World
 from ptokit.frontend.session import is_active
@@ -242,9 +243,7 @@ def _made_like(tensors: Sequence[Any], kind: Any) -> Any:
     shape, element = kind.items[:2]
     array = np.zeros(tuple(shape), element.np)
     if any(type(each).__module__.partition(".")[0] == "torch" for each in tensors):
-        import torch
-
-        return torch.zeros(tuple(shape), dtype=getattr(torch, array.dtype.name))
+        return torch().zeros(tuple(shape), dtype=getattr(torch(), array.dtype.name))
     return array
 
 
@@ -297,9 +296,7 @@ class Prepared:
 
     @public
     def alloc_tensor(self, shape: Sequence[int], dtype: Any, init: Any = None) -> Any:
-        import torch
-
-        return torch.zeros(tuple(shape), dtype=dtype) if init is None else init.clone()
+        return torch().zeros(tuple(shape), dtype=dtype) if init is None else init.clone()
 
     def free_tensor(self, tensor: Any) -> None:
         """Tensors go when nobody has them."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ptokit.compat.torches import torch
+
 
 @dataclass
 class TensorSpec:
@@ -19,13 +21,12 @@ class TensorSpec:
 
     def create_tensor(self) -> Any:
         """A fresh one."""
-        import torch
-
+        known = torch()
         start: Any = 0 if self.init_value is None else self.init_value
-        if start in (torch.randn, torch.rand, torch.zeros, torch.ones):
+        if start in (known.randn, known.rand, known.zeros, known.ones):
             return start(tuple(self.shape), dtype=self.dtype)
         if callable(start):
             start = start()
-        if isinstance(start, torch.Tensor):
+        if isinstance(start, known.Tensor):
             return start.to(self.dtype)
-        return torch.full(tuple(self.shape), start, dtype=self.dtype)
+        return known.full(tuple(self.shape), start, dtype=self.dtype)
