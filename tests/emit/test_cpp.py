@@ -21,6 +21,8 @@ from ptokit.emit.spelling import brackets
 from ptokit.from_text import load, loads
 from ptokit.ir.types import TileBufType
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.opcodes import op_codes
+from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import target
 from tests.emit import kernels as k
 
@@ -183,3 +185,23 @@ def test_signals_between_cores_have_an_address_where_the_target_wants_one(target
     assert text.count("set_ffts_base_addr((uint64_t)ffts);") == (target == "a2a3")
     own = (GOLDEN / "one_vector_core.cpp").read_text("utf-8")
     assert len(re.findall(r"^ +set_ffts_base_addr\(", own, re.MULTILINE)) == 1
+
+
+def test_a_bound_that_is_a_choice_stands_in_brackets() -> None:
+    source = """
+func.func @f(%n: index, %m: index, %x: !pto.ptr<f32>) {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %2 = arith.minui %n, %m : index
+  scf.for %i = %0 to %2 step %1 {
+    pto.barrier_sync [#pto.sync_op_type<TVEC>]
+  }
+  return
+}
+"""
+    written = str(loads(source).cpp("a2a3", sync="keep"))
+    (bound,) = re.findall(r"i < (.*); \+\+i", written)
+    assert bound.startswith("(")
+    assert bound.endswith(")")
+    (name,) = re.findall(r"TSYNC<Op::(\w+)>\(\);", written)  # C++ has no TVEC
+    assert op_codes()[name].pipe is Pipe.V

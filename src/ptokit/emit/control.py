@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ptokit.base.tiles import DYNAMIC
-from ptokit.emit.expressions import AND, FALSE, TRUE, Expr, negated, value_type
+from ptokit.emit.expressions import AND, FALSE, SUM, TRUE, Expr, negated, value_type
 from ptokit.emit.lines import Line
 from ptokit.emit.scopes import register_type
 from ptokit.emit.uses import is_named
@@ -44,7 +44,7 @@ class ControlFlow(Writer):
             has_name = is_named(counter) and counter.name.strip("_")
             i = self._declare(counter, "" if has_name else "i")
             advance = f"++{i}" if step.number == 1 else f"{i} += {step.text}"
-            head = f"for (int64_t {i} = {lower.text}; {i} < {upper.text}; {advance}) {{"
+            head = f"for (int64_t {i} = {lower.text}; {i} < {upper.within(SUM)}; {advance}) {{"
             self._line(head, outside=True)
             for arg, _ in carried:
                 self._make_carried(arg)

@@ -16,6 +16,7 @@ from ptokit.emit.convs import conv_type
 from ptokit.ir.dialects import system
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.named_tiles import name_of
+from ptokit.isa.opcodes import OpCode, op_codes
 from ptokit.isa.targets import Target
 
 QUERIES = {
@@ -49,6 +50,10 @@ def template_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, DType):
         return value.cpp
+    if isinstance(value, OpCode):  # of C++, or of the same pipe: there it stands for no more
+        known = op_codes()
+        same = (name for name, each in known.items() if each.pipe is value.pipe)
+        return f"Op::{value.name if value.name in known else next(same)}"
     if is_dataclass(value) and not isinstance(value, type):
         return _struct(type(value).__name__, value)
     name = getattr(value, "name", None)
