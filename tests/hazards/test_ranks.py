@@ -33,9 +33,9 @@ def behind_stores() -> None:
 class Handing:
     """Rank 0 puts a block into the window of rank 1, which stores it; `without` leaves one out."""
 
-    def __init__(self, without: str = "", rounds: int = 1, mode: str = "manual") -> None:
+    def __init__(self, without: str = "", rounds: int = 1, world: World | None = None) -> None:
         self.without, self.rounds = without, rounds
-        self.world = World(2, mode=mode)
+        self.world = world or World(2)
         self.data = self.world.window((16, 16))
         self.ready, self.free = self.world.signals(), self.world.signals()
         self.found: list[float] = []

@@ -22,7 +22,8 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from inspect import signature
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import finalize
 
 import numpy as np
 
@@ -43,6 +44,11 @@ from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 from ptokit.machine.ranks import Ranks, being, here
+from ptokit.tasks.executor import AUTO, Executor, Jobs
+
+if TYPE_CHECKING:
+    from ptokit.frontend.rank_actors import Kind, RankActors
+    from ptokit.machine.apart import RanksApart
 
 MOST_RANKS = 64
 
@@ -61,21 +67,33 @@ class World:
         mode: str = "manual",
         *,
         defines: Defines | None = None,
+        jobs: Jobs = 1,
     ) -> None:
         if not isinstance(size, int) or not 1 <= size <= MOST_RANKS:
             raise usage_error(
                 "world-size", f"a world has 1 to {MOST_RANKS} ranks", got=[("ranks", size)]
             )
-        self.size = size
+        self.size, self._mode = size, mode
+        self._windows: list[SymmetricWindow] = []
         self._ranks = Ranks(size)
+        self._actors: RankActors | None = None
+        self._executor = _placed(jobs)
         self._devices: list[device] = []
         for member in self._ranks.members:
             with being(member):
                 self._devices.append(device(target, mode, defines=defines))
+            if self._executor is not None:  # only to know what the devices are
+                break
 
     def rank(self, number: int) -> AbstractContextManager[Any]:
         """Be one of the ranks for a block of code: its machine is in force, and stays as it is."""
         _check_rank(number, self.size)
+        if self._executor is not None:
+            raise usage_error(
+                "world-rank",
+                "the ranks of this world are actors of a cluster, where their programs run",
+                fix="world.run(program), or a World without jobs",
+            )
         return self._being(number)
 
     @contextmanager
@@ -89,16 +107,31 @@ class World:
         """Run `program(rank, *args)` on all ranks at once and return what each of them returns.
 
         A rank runs until it waits for a signal; then another one goes on. With a seed the ranks
-        alternate at random, the same way for the same seed.
+        alternate at random, the same way for the same seed. On a cluster they run at the same time,
+        and are judged in that order; what they change is their windows, nothing else comes back.
         """
         with template("run", "world.run(program, *args)", (program, *args), "arguments"):
             signature(program).bind(0, *args)  # program(rank, *args)
+        if self._executor is not None:
+            return self._afar(self._executor).run(self, program, args, seed)
+        programs = [partial(self._on, number, program, args) for number in range(self.size)]
+        return self._ranks.run(programs, seed)
 
-        def on(number: int) -> Any:
-            with self.rank(number):
-                return program(number, *args)
+    def _on(self, number: int, program: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Run a program on one of the ranks, which has its turn."""
+        with self._being(number):
+            return program(number, *args)
 
-        return self._ranks.run([partial(on, number) for number in range(self.size)], seed)
+    def _afar(self, executor: Executor) -> RankActors:
+        """The ranks on the cluster; they begin with the first run."""
+        if self._actors is None or not self._actors.are_there:
+            from ptokit.frontend.rank_actors import Kind, RankActors
+
+            machine = self._devices[0].machine
+            kind = Kind(self.size, machine.target, self._mode, machine.policy, _replica)
+            self._actors = actors = RankActors(kind, executor)
+            finalize(self, actors.close)
+        return self._actors
 
     def window(
         self, shape: int | Sequence[int], kind: DType | Any = f32, fill: Any = 0
@@ -107,8 +140,18 @@ class World:
         with template("window", "world.window(shape, dtype)", (shape, kind), "arguments"):
             chosen = dtype(kind)
             arrays = tuple(np.full(shape, fill, chosen.np) for _ in range(self.size))
+        return self._add(arrays, chosen)
+
+    def _add(self, arrays: tuple[Array, ...], kind: DType) -> SymmetricWindow:
+        """Let one array per rank be a window."""
         self._ranks.add_window(arrays)
-        return SymmetricWindow(self, arrays, chosen)
+        self._windows.append(SymmetricWindow(self, arrays, kind))
+        return self._windows[-1]
+
+    @property
+    def windows(self) -> tuple[SymmetricWindow, ...]:
+        """All windows, signals among them, in the order in which they were made."""
+        return tuple(self._windows)
 
     def signals(self, *shape: int) -> SymmetricWindow:
         """Signals of every rank, all 0: one, or a grid of them."""
@@ -194,6 +237,33 @@ class SymmetricWindow:
         return f"<window of {len(self.arrays)} ranks, {self.dtype.name} {shape}>"
 
 
+def _placed(jobs: Jobs) -> Executor | None:
+    """The cluster on which ranks are actors; None: they are coroutines of this process."""
+    executor = Executor.of(jobs)
+    if executor.is_here:
+        return None
+    if not (executor.address or executor.jobs == AUTO):
+        raise usage_error(
+            "world-jobs",
+            "ranks take turns in this process, or are actors of a cluster, one each",
+            got=[("jobs", executor.jobs)],
+            fix='World(n, jobs="auto"), or jobs=Executor(address="HOST:6379")',
+        )
+    return executor
+
+
+def _replica(kind: Kind, ranks: RanksApart) -> World:
+    """The world of an actor, in which only one of the ranks can be."""
+    world = World.__new__(World)
+    world.size, world._mode, world._windows = kind.size, kind.mode, []
+    world._ranks, world._actors, world._executor = ranks, None, None
+    with being(ranks.members[ranks.number]):
+        own = device(kind.target, kind.mode)
+    own.use(kind.policy)
+    world._devices = [own] * kind.size
+    return world
+
+
 def _check_rank(number: int, size: int) -> None:
     if not 0 <= number < size:
         raise fail("rank", f"a rank of this world lies in 0..{size - 1}", got=[("rank", number)])
@@ -243,7 +313,8 @@ class Signal2D(metaclass=_Signal2DMeta):
 
 @cache
 def _grid_class(rows: int, cols: int) -> type[Signal2D]:
-    return _Signal2DMeta(f"Signal2D[{rows}, {cols}]", (Signal2D,), {"sizes": (rows, cols)})
+    members = {"sizes": (rows, cols), "made_by": (_grid_class, (rows, cols))}
+    return _Signal2DMeta(f"Signal2D[{rows}, {cols}]", (Signal2D,), members)
 
 
 class _NoMembersError(ProgramError, Unknown):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.diagnostics import ProgramError, Warnings, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import user_frame
+from ptokit.base.policy import Policy
 from ptokit.frontend.policies import policy_for
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
@@ -64,6 +65,12 @@ class device:  # noqa: N801 - used as a function in a with statement
         if check and chosen.is_device and (mode == "manual" or here() is not None):
             self._watch = Watch(self.machine)
         self._tokens: list[Token[Machine | None]] = []
+
+    def use(self, policy: Policy) -> None:
+        """Judge by a policy that was chosen elsewhere."""
+        self.machine.policy = policy
+        if self._watch is not None:
+            self._watch.findings.policy = policy
 
     def __enter__(self) -> Machine:
         self._tokens.append(_current.set(self.machine))

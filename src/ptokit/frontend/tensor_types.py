@@ -63,7 +63,7 @@ class _ShapeMeta(type):
 @cache
 def _dims_class(base: Any, dims: tuple[int, ...]) -> Any:
     name = f"{base.__name__}[{', '.join('DYNAMIC' if d == DYNAMIC else str(d) for d in dims)}]"
-    made = _ShapeMeta(name, (base,), {"dims": dims})
+    made = _ShapeMeta(name, (base,), {"dims": dims, "made_by": (_dims_class, (base, dims))})
     made.check_dims()  # type: ignore[attr-defined]
     return made
 
@@ -212,7 +212,8 @@ class ConvTile(NotANumber, ConvParameters, metaclass=_ConvMeta):
 
 @cache
 def conv_class(spec: ConvSpec) -> type[ConvTile]:
-    return _ConvMeta(f"ConvTile[{spec}]", (ConvTile,), {"TYPE": spec})  # type: ignore[return-value]
+    members = {"TYPE": spec, "made_by": (conv_class, (spec,))}
+    return _ConvMeta(f"ConvTile[{spec}]", (ConvTile,), members)  # type: ignore[return-value]
 
 
 # ---- global tensors ----------------------------------------------------------------------------
@@ -285,7 +286,8 @@ class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
 
 @cache
 def global_class(spec: GlobalSpec) -> type[GlobalTensor]:
-    return _GlobalMeta(f"GlobalTensor[{spec}]", (GlobalTensor,), {"TYPE": spec})  # type: ignore[return-value]
+    members = {"TYPE": spec, "made_by": (global_class, (spec,))}
+    return _GlobalMeta(f"GlobalTensor[{spec}]", (GlobalTensor,), members)  # type: ignore[return-value]
 
 
 def _inferred(memory: Any) -> GlobalSpec:

@@ -236,7 +236,8 @@ def _valid_sizes(spec: TileSpec, given: tuple[int, ...]) -> tuple[int, int]:
 
 @cache
 def tile_class(spec: TileSpec) -> type[Tile]:
-    members = {"__slots__": (), "spec_for": staticmethod(lambda _: spec)}
+    members: dict[str, Any] = {"__slots__": (), "spec_for": staticmethod(lambda _: spec)}
+    members["made_by"] = tile_class, (spec,)
     return TileMeta(f"Tile[{spec}]", (Tile,), members)  # type: ignore[return-value]
 
 
@@ -265,11 +266,17 @@ class _Alias:
         name = f"{self.__name__}[{element.name}, {rows}, {cols}]"
         made = spec_for(current().target)
         reject(made.violations(), name, made)
-        members = {"__slots__": (), "spec_for": staticmethod(spec_for)}
+        members: dict[str, Any] = {"__slots__": (), "spec_for": staticmethod(spec_for)}
+        members["made_by"] = _of_alias, (self.__name__, element, rows, cols, valid)
         return TileMeta(name, (Tile,), members)  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return self.__name__
+
+
+def _of_alias(name: str, *parameters: Any) -> type[Tile]:
+    """The class that an alias makes of its parameters."""
+    return globals()[name]._class(*parameters)
 
 
 TileLeft = _Alias(NAMED_TILES["TileLeft"])

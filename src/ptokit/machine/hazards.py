@@ -130,6 +130,8 @@ class HazardLog:
                     region.additions = {}
                 if region.reads:
                     region.reads = {}
+        if self._history is not None:
+            self._history.seen(event, mine, self.findings)
 
     def _tile_uses(self, call: Any, facts: CallFacts) -> tuple[Use, ...]:
         if not self._by_pipe:

@@ -22,6 +22,8 @@ from ptokit.machine.regions import RegionIndex
 if TYPE_CHECKING:
     from ptokit.machine.access import Access
     from ptokit.machine.core import Core
+    from ptokit.machine.events import Event
+    from ptokit.machine.findings import Findings
     from ptokit.machine.words import Written
 
 
@@ -45,6 +47,9 @@ class History:
         address = access.memory.base + access.offset
         at = bisect_right(self._bounds, (address, 1 << 64)) - 1
         return at >= 0 and address < self._bounds[at][1]
+
+    def seen(self, event: Event, known: Clock, findings: Findings) -> None:
+        """An access that was held against all earlier ones of this process."""
 
     @staticmethod
     def first_core(rank: int) -> int:

@@ -27,6 +27,7 @@ from ptokit.machine.events import Event
 from ptokit.machine.executor import Executor, FastExecutor
 from ptokit.machine.faults import misaligned, too_large, unbound_tile
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
+from ptokit.machine.ranks import here
 from ptokit.machine.sync import Sync
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class Machine:
         self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
-        self.executor: Executor = (executor or type(self).executor_type)(self)
+        made, rank = (executor or type(self).executor_type)(self), here()
+        self.executor: Executor = made if rank is None else rank.ranks.executing(made)
 
     def execute(
         self,

@@ -19,7 +19,9 @@ import numpy as np
 
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.layout import Array
+from ptokit.isa.effects import Word
 from ptokit.machine.faults import WouldBlock
+from ptokit.machine.flags import Clock
 from ptokit.machine.history import History
 from ptokit.machine.objects import GlobalObject
 
@@ -127,11 +129,16 @@ class Ranks:
         self.members = tuple(Rank(number, self) for number in range(size))
         self.windows: list[tuple[Array, ...]] = []  # per allocation, one array per rank
         self.history = History()
-        self.gates: dict[Any, Any] = {}  # members that rang the collective unit
+        self._gates: dict[Any, Any] = {}
         self._streams: list[_Stream] = []
         self._turn: _Stream | None = None
         self._hub: Any = None
         self._random: random.Random | None = None
+
+    @property
+    def gates(self) -> dict[Any, Any]:
+        """Members that rang the collective unit."""
+        return self._gates
 
     # ---- addresses -------------------------------------------------------------------------------
 
@@ -150,6 +157,27 @@ class Ranks:
                 if low <= address < high:
                     return window, number, address - low
         return None
+
+    # ---- what ranks in processes of their own do otherwise (machine/apart.py) --------------------
+
+    is_apart = False  # whether each rank has a process, and windows that are copies
+
+    def executing(self, executor: Any) -> Any:
+        """The executor of one of its machines."""
+        return executor
+
+    def refresh(self) -> None:
+        """Before somebody looks at a signal: get to know what others have written."""
+
+    def notified(
+        self, word: GlobalObject, token: Word, clock: Clock | None, agent: int, time: int
+    ) -> bool:
+        """Whether a write of a word was carried to all ranks; else it is to be done here."""
+        return False
+
+    def seen(self, addresses: Sequence[int], token: Word, known: Clock, agent: int) -> Clock:
+        """Words were seen to satisfy a comparison: what that proves beside what is known here."""
+        return Clock()
 
     # ---- turns -----------------------------------------------------------------------------------
 

@@ -65,6 +65,27 @@ class Written:
         return writes[first + int(found[0])].clock if found.size else writes[-1].clock
 
 
+def write_word(
+    table: dict[int, Written],
+    address: int,
+    word: Array,
+    token: Word,
+    clock: Clock | None,
+    agent: int,
+    time: int,
+) -> None:
+    """Write a word; where somebody looks for races, with what that proves to whoever sees it."""
+    before = int(word[0])
+    signals.notify(word, token)
+    written = table.setdefault(address, Written(before))
+    last = written.writes[-1]
+    if last.value != before:  # somebody else has set it back, which everybody has seen
+        written.writes.append(Write(before, last.clock, -1, 0))
+    if clock is not None:
+        clock.join(written.writes[-1].clock)
+        written.writes.append(Write(int(word[0]), clock, agent, time))
+
+
 class Words:
     """The signals that the cores of one machine write and look at."""
 
@@ -81,24 +102,20 @@ class Words:
     def write(self, token: Word, site: Place, tensor: GlobalObject, call: Any) -> None:
         """Notify: the scalar unit writes at once, whatever its pipes still have to do."""
         at, spec = tensor.data(), GlobalSpec.of(i32, (1,) * 5, (1,) * 5)
-        access = self._open(token, GlobalObject(spec, at, spec.shape, spec.stride), call, site)
-        address, word = at.buffer.base + at.offset, access.array().reshape(-1)
-        before = int(word[0])
-        signals.notify(word, token)
+        word = GlobalObject(spec, at, spec.shape, spec.stride)
+        memory = self._open(token, word, call, site).array().reshape(-1)
         event, clocks = self._sync.machine.operation, self._sync.clocks
         if event is not None:
             event.signals.append(token)
-        written = self._written.setdefault(address, Written(before))
-        written.event, written.by = event, self
-        last = written.writes[-1]
-        if last.value != before:  # somebody else has set it back, which everybody has seen
-            written.writes.append(Write(before, last.clock, -1, 0))
+        clock, agent, time = None, agent_of(self._sync.core, Pipe.S), 0
         if clocks is not None:
-            agent = agent_of(self._sync.core, Pipe.S)
-            clocks.count[agent] += 1
+            time = clocks.count[agent] = clocks.count[agent] + 1
             clock = clocks.release(agent)
-            clock.join(written.writes[-1].clock)
-            written.writes.append(Write(int(word[0]), clock, agent, clocks.count[agent]))
+        table, address, rank = self._written, at.buffer.base + at.offset, here()
+        if rank is None or not rank.ranks.notified(word, token, clock, agent, time):
+            write_word(table, address, memory, token, clock, agent, time)
+        written = table.setdefault(address, Written(int(memory[0])))
+        written.event, written.by = event, self
         pause()
 
     def wait(self, token: Word, site: Place, tensor: GlobalObject, call: Any) -> None:
@@ -127,6 +144,8 @@ class Words:
     def _look(self, token: Word, tensor: GlobalObject, call: Any, site: Place) -> Array:
         """The words themselves, which must lie on this device."""
         words, rank = self._open(token, tensor, call, site).array(), here()
+        if rank is not None:
+            rank.ranks.refresh()
         found = rank.ranks.locate(tensor) if rank is not None and words.size else None
         try:
             signals.check_owner(found[1] if found else None, rank.number if rank else None)
@@ -159,6 +178,9 @@ class Words:
             agent = agent_of(self._sync.core, Pipe.S)
             for each in found:
                 clock.join(each.seen_by(clocks.of(agent), agent, token))
+            rank = here()
+            if rank is not None:
+                clock.join(rank.ranks.seen(addresses, token, clocks.of(agent), agent))
             self._sync.learn(journal.tell(clock, self._sync.core.name))
         event = self._sync.machine.operation
         if event is not None:  # of words written on other devices nobody here knows by whom
