@@ -17,7 +17,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.base.policy import Policy
-from ptokit.ir.core import Module
+from ptokit.ir.core import Module, Op
 from ptokit.ir.dialects import definition_of, system
 from ptokit.ir.fifos import is_transfer
 from ptokit.ir.ordering import effects_of
@@ -62,15 +62,21 @@ def says_nothing(module: Module) -> bool:
     return not any(system.PRINT.matches(op) for op in module.walk())
 
 
-@lru_cache(maxsize=256)
 def blocks_meet(module: Module) -> bool:
     """Whether blocks of a program may wait for each other."""
-    return any(
-        isinstance(effect, Signal | Wait) and _reaches_others(effect.token)
-        for op in module.walk()
-        if not is_transfer(op)  # between the cores of one block
-        for effect in effects_of(op)
-    )
+    return meeting_of(module) is not None
+
+
+@lru_cache(maxsize=256)
+def meeting_of(module: Module) -> Op | None:
+    """The first operation by which blocks of a program may wait for each other."""
+    for op in module.walk():
+        if is_transfer(op):  # between the cores of one block
+            continue
+        for effect in effects_of(op):
+            if isinstance(effect, Signal | Wait) and _reaches_others(effect.token):
+                return op
+    return None
 
 
 def _reaches_others(token: Token) -> bool:

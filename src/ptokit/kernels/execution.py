@@ -34,6 +34,7 @@ from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.kernels.shortcuts import Shortcut
 from ptokit.kernels.source import Asked
+from ptokit.kernels.spreading import Part
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
@@ -63,6 +64,7 @@ class Wanted:
     events: bool
     budget: Budget | None
     timing: bool | str
+    part: Part | None = None  # of the blocks; all, where it is not said
 
     @property
     def computes(self) -> bool:
@@ -143,7 +145,10 @@ class Execution:
     def _is_plain(self) -> bool:
         """Whether it is one run, with nothing but its blocks to look after."""
         wanted = self._wanted
-        return wanted.budget is None and not wanted.timing and wanted.check != "explore"
+        is_whole = wanted.part is None
+        return (
+            is_whole and wanted.budget is None and not wanted.timing and wanted.check != "explore"
+        )
 
     @cached_property
     def _program(self) -> Module | None:
@@ -242,6 +247,7 @@ class Execution:
         tape = memory.replays.tape(self._question, self._arrays) if is_noted else None
         runs = self._driven(tape)
         follow = tape.follow if tape is not None else None if runs is None else runs.follow
+        part = wanted.part
         options = Options(
             self._blocks,
             wanted.schedule,
@@ -253,7 +259,8 @@ class Execution:
             policy=asked.policy,
             budget=wanted.budget,
             listener=recorder,
-            follow=follow,
+            follow=follow if part is None else part.follow,
+            blocks=None if part is None else part.blocks,
             again=None if tape is None or programs.keeper is None else tape.again,
         )
         try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
-from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, usage_error
+from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, unrepeated, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.frontend.arguments import leaves_of, outlined
@@ -28,10 +28,12 @@ from ptokit.kernels.execution import Execution, Wanted, is_followed
 from ptokit.kernels.run import Run
 from ptokit.kernels.sending import Sent, explored
 from ptokit.kernels.shortcuts import USUAL, Shortcut, key_of
+from ptokit.kernels.spreading import Did, Merged, Part, did, groups_of, refuse_meetings
 from ptokit.machine.budget import Budget
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.gm import Roomy, as_array
-from ptokit.tasks import Executor, Jobs, Journal, Work, progress
+from ptokit.machine.machine import Machine
+from ptokit.tasks import Executor, Jobs, Journal, Task, Work, progress
 
 if TYPE_CHECKING:
     from ptokit.kernels.kernel import Kernel
@@ -67,7 +69,7 @@ class Launch:
         check: bool | str = True,
         seed: int | None = None,
         schedule: Schedule | None = None,
-        jobs: int = 1,
+        jobs: Jobs = 1,
         engine: str = "fast",
         events: bool = False,
         rules: str | None = None,
@@ -89,9 +91,11 @@ class Launch:
         with "full"; "explore" also runs the kernel under many schedules, which must all give the
         same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
         a particular one. `jobs` is the number of threads among which the blocks of a launch are
-        shared when it is repeated. `engine` is "fast", which repeats launches of the same sizes as
-        compiled code - of functions that can be lowered, and call nothing that may do more than
-        answer -, "stepwise", which does not, or "reference", which is small and slow and defines
+        shared when it is repeated; "auto" or an `Executor` spreads blocks that never wait for each
+        other over processes or a cluster, each time. `engine` is "fast", which repeats launches of
+        the same sizes as compiled code - of functions that can be lowered, and call nothing that
+        may do more than answer -, "stepwise", which does not, or "reference", which is small and
+        slow and defines
         what the bytes must be. `events` records every executed operation with its accesses, signals
         and waits: `Run.events`. `rules` is
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
@@ -109,6 +113,13 @@ class Launch:
                     "place": place, "sync": sync}  # fmt: skip
         budget = Budget.of(max_steps, max_seconds, max_bytes)
         order = schedule or (USUAL if seed is None else Schedule(seed))
+        if not isinstance(jobs, int):
+            if events or timing or slack or order != Schedule() or check == "explore":
+                what = "blocks that are spread over workers run in order, and are not followed"
+                raise usage_error("spread", what, fix="leave jobs out")
+            options = {**lowering, "check": check, "engine": engine, "max_steps": max_steps,
+                       "max_seconds": max_seconds, "max_bytes": max_bytes, **consts}  # fmt: skip
+            return self._spread(args, options, Executor.of(jobs))
         wanted = Wanted(path, check, order, jobs, engine, events, budget, timing)
 
         def attempt(values: tuple[Any, ...]) -> Run:
@@ -161,6 +172,43 @@ class Launch:
             _Afterwards(self, args, shown),
         )
 
+    def _spread(self, args: tuple[Any, ...], options: Mapping[str, Any], executor: Executor) -> Run:
+        """Run groups of blocks wherever there is a worker, and bring together what they write."""
+        started, sent = time.perf_counter(), self.sent(args, options)
+        source: Any = sent.launch.kernel.source
+        target = self.kernel.programs.target(sent.options["target"], sent.options.get("defines"))
+        refuse_meetings(self.kernel.name, source.program.module)
+        leaves = (each for n, v in source.bind(sent.args, {}).items() for each in leaves_of(n, v))
+        arrays = [(n, as_array(leaf)) for n, leaf in leaves if getattr(leaf, "shape", ())]
+        merged, warned = Merged(self.kernel.name, arrays), list[Diagnostic]()
+        tasks = (Task(str(each), each) for each in groups_of(self.blocks))
+        with progress(self.blocks, "blocks of workers") as done:
+            for each in executor.results(Work(did, (sent,)), tasks, ordered=True):
+                came: Did = each.get()
+                merged.add(each.task.data, came)
+                warned += came.warnings
+                if done is not None:
+                    done(each.task.data.last - each.task.data.first)
+        merged.check()
+        found = tuple(unrepeated(warned))
+        for each in found:
+            tell(each)
+        seconds = time.perf_counter() - started
+        mode, machine = getattr(self.kernel.source, "mode", "manual"), Machine(target)
+        shown = {n: v for n, v in options.items() if n not in ("check", "engine")}
+        return Run(self.kernel.name, target, mode, "lowered", self.blocks, seconds, machine,
+                   warnings=found, _again=_Afterwards(self, args, shown))  # fmt: skip
+
+    def part(self, part: Part, args: tuple[Any, ...], options: Mapping[str, Any]) -> Run:
+        """Run some of the blocks, and note what they touch."""
+        given = {name: options.get(name) for name in _LOWERING}
+        given["allow"] = options.get("allow", ())
+        budget = Budget.of(*(options.get(n) for n in ("max_steps", "max_seconds", "max_bytes")))
+        wanted = Wanted("lowered", options.get("check", True), Schedule(), 1,
+                        options.get("engine", "fast"), False, budget, False, part)  # fmt: skip
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            return self._run(args, {}, given, wanted)
+
     def _key(
         self,
         args: tuple[Any, ...],
@@ -169,7 +217,9 @@ class Launch:
         wanted: Wanted,
     ) -> Hashable | None:
         """What tells this launch from others of the kernel; None: that takes a closer look."""
-        if wanted.events or wanted.budget is not None or wanted.timing or is_followed():
+        if wanted.part is not None or is_followed():
+            return None
+        if wanted.events or wanted.budget is not None or wanted.timing:
             return None
         state = self.kernel.source.state()
         if state is None:

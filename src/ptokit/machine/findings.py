@@ -75,6 +75,11 @@ class Findings:
         free = tuple(id for id in range(self.event_ids) if id not in used)
         return replace(found, evidence=replace(evidence, free=free))
 
+    def forget(self) -> None:
+        """What was found so far is told: it is not to be told again."""
+        self._found.clear()
+        self._seen.clear()
+
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(d for d in self.diagnostics if d.severity == "error")

@@ -35,7 +35,9 @@ class Watch:
         core = self._machine.core
         left_flags(self.findings, core)
         self.findings.flags.update(flag for flag in core.flags if isinstance(flag, Flag))
-        if self.findings.errors:
-            raise ProgramError(self.findings.errors)
+        found = self.findings.errors
+        if found:
+            self.findings.forget()  # a rank may run another program
+            raise ProgramError(found)
         for each in self.findings.diagnostics:
             self._machine.warnings.add(each)
