@@ -394,7 +394,7 @@ def test_a_name_of_one_class_is_none_of_another() -> None:
         ("TAbsOp", {"src7": "t", "dst": "t"}),
         ("TAbsOp", {"src": "t", "src0": "t", "dst": "t"}),
     ):
-        with pytest.raises(TypeError, match="there is no operand|given twice"):
+        with pytest.raises(TypeError, match=r"there is no operand|given twice"):
             made(name, **wrong)
 
 
