@@ -36,7 +36,8 @@ test: $(DEV) ## Set up, then run all tests
 examples: $(RUNTIME) ## Run every example on every target, both paths, against NumPy
 	@$(BIN)/python examples/run_all.py
 
-slow: $(DEV) ## The long generated test runs
+slow: $(DEV) ## The long generated test runs; with Ray, where it can be installed
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[ray]' || echo "without Ray: nothing runs on clusters"
 	@$(BIN)/python -m pytest -n auto -m slow
 
 lint: $(DEV) ## Style and common mistakes

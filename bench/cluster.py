@@ -1,22 +1,34 @@
 """What a task costs, here and on Ray, and how far one driver reaches: `python bench/cluster.py`.
 
-Measured: microseconds of an empty task, and how much of two workers 50 ms tasks use. Simulated with
-the measured constants: a driver that hands out and takes back one task after the other, and nodes
-with four workers each that have the next task at hand.
+    python bench/cluster.py                     # all of it, on 2,000 tasks of 50 ms
+    python bench/cluster.py cost                # of an empty task, beside a bare one of Ray
+    python bench/cluster.py use --tasks 10000   # of two processors, by tasks that compute for 50 ms
+    python bench/cluster.py memory              # of the driver, for 1,000 to 8,000 tasks
+    python bench/cluster.py crossover           # how much work repays starting a cluster
+    python bench/cluster.py scale --per-task US # simulated: 1 to 4,096 nodes
+
+Costs are ratios of rounds that take turns, the best of each. Where other work runs beside it, the
+use of the processors is that of what was left: the share of tasks that one process alone reaches at
+the same time is printed beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import os
+import resource
 import time
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ptokit.tasks import Executor, Task, Work
 
-EMPTY, NAPS, SECONDS = 3000, 400, 0.05
+EMPTY, SECONDS = 2000, 0.05
+ROUNDS = 3
 NODES = (1, 4, 16, 64, 256, 1024, 4096)
 WORKERS = 4  # of a node
 ROUND_TRIP = 0.002  # seconds between machines: a task there, an answer back
@@ -26,30 +38,122 @@ def nothing(number: int) -> int:
     return number
 
 
-def nap(_: int, seconds: float) -> None:
-    time.sleep(seconds)
+def compute(_: int, seconds: float) -> float:
+    """Use a processor for so long, whoever else wants it; how long that took."""
+    began, until = time.perf_counter(), time.thread_time() + seconds
+    while time.thread_time() < until:
+        sum(range(2000))
+    return time.perf_counter() - began
 
 
-def cost(executor: Executor) -> tuple[float, float]:
-    """Seconds of an empty task, and those of them that the driver computes."""
-    tasks = (Task(str(n), n) for n in range(EMPTY + 100))
-    found = executor.results(Work(nothing), tasks)
-    for _ in range(100):  # the workers have begun
+def some(count: int) -> Any:
+    return (Task(str(n), n) for n in range(count))
+
+
+def started(executor: Executor, work: Work, count: int) -> Any:
+    """The results of so many tasks, once the workers have begun."""
+    found = executor.results(work, some(count + 100))
+    for _ in range(100):
         next(found)
-    began, computed = time.perf_counter(), time.process_time()
-    assert sum(1 for _ in found) == EMPTY
-    return (time.perf_counter() - began) / EMPTY, (time.process_time() - computed) / EMPTY
+    return found
 
 
-def use(executor: Executor) -> float:
-    """How much of two workers short naps use, once they have begun."""
-    tasks = (Task(str(n), n) for n in range(NAPS + 10))
-    found = executor.results(Work(nap, (SECONDS,)), tasks)
-    for _ in range(10):
-        next(found)
+# ---- an empty task -------------------------------------------------------------------------------
+
+
+def cost(crews: dict[str, Executor]) -> float:
+    """Print what an empty task costs; gives back the driver's seconds of one on Ray."""
+    ray: Any = import_module("ray") if find_spec("ray") else None
+    bare = None if ray is None else ray.remote(nothing)
+    best: dict[str, tuple[float, float]] = {}
+    for _ in range(ROUNDS):
+        if bare is not None:
+            ray.get([bare.remote(n) for n in range(200)])
+            began, computed = time.perf_counter(), time.process_time()
+            ray.get([bare.remote(n) for n in range(EMPTY)])
+            took = time.perf_counter() - began, time.process_time() - computed
+            best["a bare task of Ray"] = min(best.get("a bare task of Ray", took), took)
+        for name, executor in crews.items():
+            found = started(executor, Work(nothing), EMPTY)
+            began, computed = time.perf_counter(), time.process_time()
+            assert sum(1 for _ in found) == EMPTY
+            took = time.perf_counter() - began, time.process_time() - computed
+            best[name] = min(best.get(name, took), took)
+    for name, (wall, driver) in best.items():
+        print(f"{name:<22} {wall / EMPTY * 1e6:6.0f} us, of the driver {driver / EMPTY * 1e6:4.0f}")
+    if bare is not None:
+        ratio = best["Ray"][0] / best["a bare task of Ray"][0]
+        print(f"a task costs {ratio:.2f} times a bare task of Ray (goal: at most 1.5)")
+    return list(best.values())[-1][1] / EMPTY
+
+
+# ---- processors ----------------------------------------------------------------------------------
+
+
+def use(crews: dict[str, Executor], count: int) -> None:
+    """Print how much of two processors tasks use that compute."""
+    for name, executor in crews.items():
+        found = started(executor, Work(compute, (SECONDS,)), count)
+        began, walls = time.perf_counter(), 0.0
+        for each in found:
+            walls += each.get()
+        wall = time.perf_counter() - began
+        share, stretched = count * SECONDS / 2 / wall, walls / (count * SECONDS)
+        print(
+            f"{name:<22} {count:,} tasks of {SECONDS * 1e3:.0f} ms of computing in {wall:.1f} s: "
+            f"{share:.1%} of two processors (goal: 90 %); they were busy {walls / 2 / wall:.1%} of "
+            f"the time, and tasks took {stretched:.2f} times as long beside other work"
+        )
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def resident() -> float:
+    """Megabytes of this process, now."""
+    status = Path("/proc/self/statm")
+    if status.exists():
+        return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def memory(crews: dict[str, Executor]) -> None:
+    """Print the memory of the driver behind ever more tasks."""
+    for name, executor in crews.items():
+        for count in (500, 1000, 2000, 4000, 8000):  # the first one warms up
+            before, most = resident(), 0.0
+            for n, _ in enumerate(executor.results(Work(nothing), some(count), ordered=True)):
+                if n % 100 == 0:
+                    most = max(most, resident())
+            if count >= 1000:
+                print(f"{name:<22} {count:5,} tasks: {before:6.1f} MB before, {most:6.1f} at most")
+
+
+# ---- crossover -----------------------------------------------------------------------------------
+
+
+def begins(executor: Executor) -> float:
+    """Seconds until the first result is there."""
     began = time.perf_counter()
-    assert sum(1 for _ in found) == NAPS
-    return NAPS * SECONDS / 2 / (time.perf_counter() - began)
+    for _ in executor.results(Work(nothing), some(2)):
+        pass
+    return time.perf_counter() - began
+
+
+def crossover(first: float, crews: dict[str, Executor]) -> None:
+    """Print when a cluster repays its start: it has so many more processors than this machine."""
+    begin = {name: min(begins(each) for _ in range(2)) for name, each in crews.items()}
+    print(f"a local Ray starts in {first:.1f} s; then the first result of its workers comes after "
+          f"{begin['Ray']:.1f} s, of processes after {begin['two processes']:.2f} s")  # fmt: skip
+    later = begin["Ray"] - begin["two processes"]
+    for factor in (2, 4, 16):
+        work = 2 * later / (1 - 1 / factor)
+        print(f"a cluster with {factor:2} times the two processors of this machine, which runs, is "
+              f"faster from {work:.0f} s of computing on; one that starts first, from "
+              f"{2 * (later + first) / (1 - 1 / factor):.0f} s on")  # fmt: skip
+
+
+# ---- simulation ----------------------------------------------------------------------------------
 
 
 def simulated(nodes: int, seconds: float, per_task: float) -> float:
@@ -70,34 +174,44 @@ def simulated(nodes: int, seconds: float, per_task: float) -> float:
     return min(1.0, done * seconds / (max(free) * workers))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--per-task", type=float, help="simulate only: driver's us of a task")
-    given = parser.parse_args()
-    per_task = (given.per_task or 0) / 1e6
-    if not given.per_task:
-        crews: dict[str, Executor] = {"two processes": Executor(2)}
-        if find_spec("ray"):
-            ray: Any = import_module("ray")
-            ray.init("local", num_cpus=2, include_dashboard=False, logging_level="ERROR",
-                     log_to_driver=False, object_store_memory=100 << 20)  # fmt: skip
-            bare = ray.remote(nothing)
-            ray.get([bare.remote(n) for n in range(200)])
-            began = time.perf_counter()
-            ray.get([bare.remote(n) for n in range(EMPTY)])
-            each = (time.perf_counter() - began) / EMPTY
-            print(f"a bare task of Ray          {each * 1e6:7.0f} us")
-            crews["Ray, two processors"] = Executor("auto")
-        for name, executor in crews.items():
-            wall, per_task = cost(executor)
-            print(f"{name:<27} {wall * 1e6:7.0f} us, of the driver {per_task * 1e6:.0f} us; "
-                  f"50 ms tasks use {use(executor):.1%}")  # fmt: skip
+def scale(per_task: float) -> None:
+    """Print the share of all workers that tasks of several lengths use."""
     lengths = (0.05, 0.5, 5.0)
     print(f"simulated, {per_task * 1e6:.0f} us of the driver a task, {WORKERS} workers a node")
     print("nodes", *(f"{length:>6g} s" for length in lengths))
     for nodes in NODES:
         shares = [simulated(nodes, length, per_task) for length in lengths]
         print(f"{nodes:5}", *(f"{share:8.1%}" for share in shares), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="*", help="cost, use, memory, crossover, scale; else all")
+    parser.add_argument("--tasks", type=int, default=2000, help="that compute")
+    parser.add_argument("--per-task", type=float, default=300.0, help="driver's us of a task")
+    given = parser.parse_args()
+    chosen = given.what or ["cost", "use", "memory", "crossover", "scale"]
+    per_task, crews, first = given.per_task / 1e6, {"two processes": Executor(2)}, 0.0
+    if find_spec("ray") and set(chosen) != {"scale"}:
+        ray: Any = import_module("ray")
+        began = time.perf_counter()
+        ray.init("local", num_cpus=2, include_dashboard=False, logging_level="ERROR",
+                 log_to_driver=False, object_store_memory=100 << 20)  # fmt: skip
+        first, crews["Ray"] = time.perf_counter() - began, Executor("auto")
+    runs: dict[str, Callable[[], Any]] = {
+        "use": lambda: use(crews, given.tasks),
+        "memory": lambda: memory(crews),
+        "crossover": lambda: crossover(first, crews) if first else None,
+    }
+    for each in chosen:
+        if each == "cost":
+            per_task = cost(crews)
+        elif each == "scale":
+            scale(per_task)
+        else:
+            runs[each]()
 
 
 if __name__ == "__main__":

@@ -103,6 +103,14 @@ def test_a_put_that_comes_too_soon(seed: int | None) -> None:
     assert "(WAR)" in found.message or "(RAW)" in found.message
 
 
+def test_a_race_is_told_once() -> None:
+    """The next run on the same ranks has findings of its own."""
+    handing = Handing("wait ready")
+    assert [d.code for d in handing.complaints()] == ["E7"]
+    assert told(handing.world, lambda rank: None) == []
+    assert [d.code for d in handing.complaints()] == ["E7"]
+
+
 def test_a_missing_signal_is_a_hang() -> None:
     assert [d.code for d in Handing("ready").complaints()] == ["would-block"]
 

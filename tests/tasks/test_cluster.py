@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,12 +25,13 @@ from ptokit.tasks import Executor, Task, Work
 from tests.command import command
 from tests.tasks import work
 from tests.tasks.test_executor import expected, tasks, told
+from tests.tasks.test_spreading import BLOCKS, arrays, in_place
 from tests.tasks.work import act
 
 ray: Any = pytest.importorskip("ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 STORE = 80 << 20  # bytes
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "folder"
@@ -65,11 +65,11 @@ def test_the_report_is_that_of_one_process(
     started: Callable[[int], Any], tmp_path: Path, nodes: int
 ) -> None:
     ways = ["plain"] * 40 + ["raises", "dies once", "dies", "prints", "hangs"] + ["plain"] * 40
-    executor = remote(started(nodes), seconds=0.5)
+    executor = remote(started(nodes), seconds=3)
     found = executor.results(Work(act, (str(tmp_path),)), tasks(ways), ordered=True)
     ended = "died: its worker was ended"  # Ray does not say with which code
     wanted = [(*each[:3], ended if ways[n] == "dies" else each[3])
-              for n, each in enumerate(expected(ways))]  # fmt: skip
+              for n, each in enumerate(expected(ways, 3))]  # fmt: skip
     assert list(map(told, found)) == wanted
 
 
@@ -105,12 +105,11 @@ def test_arrays_are_sent_once_and_results_may_fill_the_store(started: Callable[[
 def test_a_slow_node_is_given_less(started: Callable[[int], Any]) -> None:
     cluster = started(2)
     slow = next(iter(cluster.worker_nodes)).node_id
-    some = (Task(str(n), n) for n in range(100))
+    some = (Task(str(n), n) for n in range(60))
     found = [r.get() for r in remote(cluster).results(Work(work.where, (slow,)), some)]
-    assert sorted(number for number, _ in found) == list(range(100))
+    assert sorted(number for number, _ in found) == list(range(60))
     nodes = Counter(node for _, node in found)
-    assert len(nodes) == 2
-    assert nodes[slow] < 25
+    assert nodes[slow] < 20
 
 
 DRIVER = """
@@ -208,19 +207,9 @@ def test_what_cannot_be_sent_is_told(started: Callable[[int], Any]) -> None:
         list(remote(started(2)).results(Work(lambda n: n), tasks(["plain"])))
 
 
-def test_a_task_costs_no_more_than_one_of_ray(started: Callable[[int], Any]) -> None:
-    cluster, count = started(2), 1500
-    bare = ray.remote(act)
-    ray.get([bare.remote(("plain", n)) for n in range(100)])
-    costs: list[float] = []
-    for _ in range(3):
-        began = time.perf_counter()
-        ray.get([bare.remote(("plain", n)) for n in range(count)])
-        theirs = time.perf_counter() - began
-        found = remote(cluster).results(Work(act), tasks(["plain"] * (count + 100)))
-        for _ in range(100):  # the workers have begun
-            next(found)
-        began = time.perf_counter()
-        assert sum(1 for _ in found) == count
-        costs.append((time.perf_counter() - began) / theirs)
-    assert min(costs) < 1.5
+def test_blocks_of_a_launch_are_spread_over_nodes(started: Callable[[int], Any]) -> None:
+    cluster = started(2)
+    here, there = arrays()[0], arrays()[0]
+    in_place[BLOCKS](here, target="a2a3")
+    in_place[BLOCKS](there, target="a2a3", jobs=remote(cluster))
+    assert np.array_equal(here, there)

@@ -35,11 +35,11 @@ def told(result: Result) -> tuple[int, str, Any, str]:
     return result.number, result.task.name, result.value, trouble
 
 
-def expected(ways: list[str]) -> list[tuple[int, str, Any, str]]:
+def expected(ways: list[str], seconds: float = 0.5) -> list[tuple[int, str, Any, str]]:
     troubles = {
         "raises": "raised: ValueError: not {}",
         "dies": "died: its process ended with code 7",
-        "hangs": "time: it was ended after 0.5 s",
+        "hangs": f"time: it was ended after {seconds:g} s",
     }
     return [
         (n, f"task {n}", None if way in troubles else n * n, troubles.get(way, "").format(n))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -11,18 +10,16 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit.base.diagnostics import Diagnostic
 from ptokit.comm import *
 from ptokit.tasks import Executor
-from tests.frontend.test_world import COLS, ROWS, ring_all_reduce
-from tests.hazards.support import at, launch
-from tests.hazards.test_ranks import Block, Handing, behind_stores
-from tests.text import test_comm as texts
+from tests.hazards.support import at
+from tests.hazards.test_ranks import Block
+from tests.tasks.rank_programs import CLEAN, PROGRAMS, Worlds, outcome
 
 ray: Any = pytest.importorskip("ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")
@@ -43,224 +40,11 @@ def worlds(there: Executor) -> Worlds:
     return cache(lambda size: World(size, jobs=there))
 
 
-Worlds = Callable[[int], World]
-Made = tuple[World, Callable[..., Any], tuple[Any, ...]]
-
-
-def outcome(make: Callable[[Worlds], Made], worlds: Worlds, seed: int | None = None) -> Any:
-    """All that a run leaves: what it returns or raises, and its windows."""
-    known = {id(each) for size in (2, 3) for each in worlds(size).windows}
-    world, program, args = make(worlds)
-    try:
-        told: Any = world.run(program, *args, seed=seed)
-    except PtoError as error:
-        told = type(error), [_told(d) for d in error.diagnostics], _notes(error)
-    except Exception as error:
-        told = type(error), str(error), _notes(error)
-    windows = [each for each in world.windows if id(each) not in known]
-    return told, [array.tolist() for each in windows for array in each]
-
-
-def _notes(error: Exception) -> list[str]:
-    """Which rank it was; from elsewhere there also is where that was."""
-    return getattr(error, "__notes__", [])[-1:]
-
-
-def _told(found: Diagnostic) -> Any:
-    """A finding, wherever the windows lie."""
-    if found.evidence is not None:
-        found = replace(found, evidence=replace(found.evidence, span=(0, 0)))
-    return found.to_json()
-
-
-def all_reduce(worlds: Worlds) -> Made:
-    world = worlds(3)
-    data, inbox = world.window((3, ROWS, COLS)), world.window((4, ROWS, COLS))
-    for rank, array in enumerate(data):
-        array[...] = np.random.default_rng(rank).standard_normal(array.shape)
-    return world, ring_all_reduce, (data, inbox, world.signals())
-
-
-def handed(without: str, rounds: int, worlds: Worlds) -> Made:
-    handing = Handing(without, rounds, worlds(2))
-    return handing.world, handing.program, ()
-
-
-def launched(waits: bool, worlds: Worlds) -> Made:
-    """Launches of two ranks, in which one waits for the other, or does not."""
-    world = worlds(2)
-    data, ready, result = world.window((16, 16)), world.signals(), world.window((16, 16))
-
-    def sends() -> None:
-        tile = at(Block(), 0)
-        TEXPANDS(tile, 3.0)
-        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
-        TSTORE(data.tensor(1), tile)  # sent
-        behind_stores()
-        TNOTIFY(ready.signal(1), 1, NotifyOp.Set)
-
-    def takes() -> None:
-        tile = at(Block(), 0)
-        if waits:
-            TWAIT(ready.signal(), 1, WaitCmp.EQ)
-        TLOAD(tile, data.tensor())  # taken
-        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
-        TSTORE(result.tensor(), tile)
-
-    return world, lambda rank: launch({"vector": takes if rank else sends}) and None, ()
-
-
-def deadlock(worlds: Worlds) -> Made:
-    world = worlds(3)
-    word = world.signals(2, 4)
-
-    def program(rank: int) -> None:
-        if rank < 2:
-            TWAIT(Signal2D[2, 4](word.local), 7 + rank, WaitCmp.GE)
-
-    return world, program, ()
-
-
-def deadlock_in_launches(worlds: Worlds) -> Made:
-    world = worlds(2)
-    word = world.signals()
-
-    def program(rank: int) -> None:
-        launch({"vector": lambda: TWAIT(word.signal(), 1, WaitCmp.EQ)})
-
-    return world, program, ()
-
-
-def sums(worlds: Worlds) -> Made:
-    """Every rank adds to one window, and one that waits for all of them reads the sum."""
-    world = worlds(3)
-    data, ready = world.window((16, 16)), world.signals()
-
-    def program(rank: int) -> float:
-        stage = at(Block(), 0)
-        mine = np.full((16, 16), rank + 0.5, np.float32)
-        if rank:
-            for _ in range(4):
-                TPUT[AtomicType.AtomicAdd](data.tensor(0), GlobalTensor(mine), stage)
-                behind_stores()
-                TNOTIFY(ready.signal(0), 1, NotifyOp.AtomicAdd)
-            return 0.0
-        TWAIT(ready.signal(), 8, WaitCmp.GE)
-        TLOAD(stage, data.tensor())
-        PtoSetWaitFlag[PIPE_MTE2, PIPE_S]()
-        return float(stage.GetValue(0))
-
-    return world, program, ()
-
-
-def no_more_than_it_waits_for(worlds: Worlds) -> Made:
-    """Rank 2 hears of two blocks, waits for one signal, and reads both."""
-    world = worlds(3)
-    data, ready = world.window((2, 16, 16)), world.signals()
-    mine = np.ones((16, 16), np.float32)
-
-    def program(rank: int) -> None:
-        tile = at(Block(), 0)
-        if rank < 2:
-            TPUT(GlobalTensor(data[2][rank]), GlobalTensor(mine), tile)
-            behind_stores()
-            TNOTIFY(ready.signal(2), 1, NotifyOp.AtomicAdd)
-            return
-        TWAIT(ready.signal(), 1, WaitCmp.GE)
-        for part in data.local:
-            TLOAD(tile, GlobalTensor(part))
-            pipe_barrier(PIPE_MTE2)
-
-    return world, program, ()
-
-
-def passed_on_by_posts(worlds: Worlds) -> Made:
-    world = worlds(2)
-    inbox, word = world.window(32), world.signals()
-
-    def program(rank: int) -> float:
-        right = (rank + 1) % get_rank_num()
-        scratch = Tile[TileType.Vec, u8, 1, 256]()
-        session = AsyncSession()
-        TASSIGN[0](scratch)
-        assert BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)
-        mine = np.full(32, rank + 1, np.float32)
-        assert TPUT_ASYNC(inbox.tensor(right), GlobalTensor(mine), session).Wait(session)
-        TNOTIFY(word.signal(right), 1, NotifyOp.Set)
-        TWAIT(word.signal(), 1, WaitCmp.EQ)
-        return float(inbox.local.mean())
-
-    return world, program, ()
-
-
-def asking(worlds: Worlds) -> Made:
-    """A rank asks for a signal until it is there."""
-    world = worlds(2)
-    word = world.signals()
-
-    def program(rank: int) -> None:
-        if rank:
-            TNOTIFY(word.signal(0), 1, NotifyOp.Set)
-        while not rank and not TTEST(word.signal(), 1, WaitCmp.EQ):
-            pass
-
-    return world, program, ()
-
-
-def broken(worlds: Worlds) -> Made:
-    world = worlds(3)
-
-    def program(rank: int) -> None:
-        if rank == 1:
-            raise ValueError("broken")
-
-    return world, program, ()
-
-
-def text(worlds: Worlds) -> Made:
-    """The communication of a text."""
-    words = [*map(texts.view, ("mine", "far")), *map(texts.word, ("here", "there"))]
-    tiles = [f"%{name} = pto.alloc_tile : {texts.TILE}" for name in ("a", "b")]
-    lines = "\n".join([*words, *tiles, texts.COPIES["two tiles"], texts.TOLD])
-    kernel = texts.program(f"{texts.FLOATS}, {texts.WORDS}", lines)["f"]
-    world = worlds(2)
-    data, inbox = (world.window((texts.ROWS, texts.COLS)) for _ in range(2))
-    signals = world.signals()
-    for rank, own in enumerate(data):
-        own[...] = rank + 1
-
-    def program(rank: int) -> None:
-        kernel[1](data.local, inbox[1 - rank], signals[rank], signals[1 - rank])
-
-    return world, program, ()
-
-
-PROGRAMS: dict[str, Callable[[Worlds], Made]] = {
-    "all-reduce": all_reduce,
-    "handed over": lambda worlds: handed("", 3, worlds),
-    "put while it is read": lambda worlds: handed("wait ready", 1, worlds),
-    "told too early": lambda worlds: handed("stores", 1, worlds),
-    "put again too soon": lambda worlds: handed("wait free", 2, worlds),
-    "never told": lambda worlds: handed("ready", 1, worlds),
-    "launches": lambda worlds: launched(True, worlds),
-    "launches that race": lambda worlds: launched(False, worlds),
-    "deadlock": deadlock,
-    "deadlock in launches": deadlock_in_launches,
-    "sums": sums,
-    "no more than it waits for": no_more_than_it_waits_for,
-    "posts": passed_on_by_posts,
-    "tests": asking,
-    "error": broken,
-    "text": text,
-}
-_CLEAN = {"all-reduce", "handed over", "launches", "sums", "posts", "tests", "text"}
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ranks_do_on_a_cluster_what_they_do_in_one_process(worlds: Worlds, name: str) -> None:
     here, afar = outcome(PROGRAMS[name], cache(World)), outcome(PROGRAMS[name], worlds)
     told = here[0]
-    assert isinstance(told, list) == (name in _CLEAN), told
+    assert isinstance(told, list) == (name in CLEAN), told
     assert afar[0] == told
     if isinstance(told, list):  # what a program that races leaves depends on who was faster
         assert afar[1] == here[1]

@@ -58,5 +58,5 @@ def where(number: int, slow: str) -> tuple[int, str]:
     from importlib import import_module
 
     node = import_module("ray").get_runtime_context().get_node_id()
-    time.sleep(0.5 if node == slow else 0.01)
+    time.sleep(1.0 if node == slow else 0.1)
     return number, node

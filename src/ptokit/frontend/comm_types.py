@@ -128,7 +128,7 @@ class World:
             from ptokit.frontend.rank_actors import Kind, RankActors
 
             machine = self._devices[0].machine
-            kind = Kind(self.size, machine.target, self._mode, machine.policy, _replica)
+            kind = Kind(self.size, machine.target, self._mode, machine.policy, replica)
             self._actors = actors = RankActors(kind, executor)
             finalize(self, actors.close)
         return self._actors
@@ -252,7 +252,7 @@ def _placed(jobs: Jobs) -> Executor | None:
     return executor
 
 
-def _replica(kind: Kind, ranks: RanksApart) -> World:
+def replica(kind: Kind, ranks: RanksApart) -> World:
     """The world of an actor, in which only one of the ranks can be."""
     world = World.__new__(World)
     world.size, world._mode, world._windows = kind.size, kind.mode, []

@@ -26,9 +26,8 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, PtoWarning, fail, tell
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.policy import Policy
-from ptokit.isa import signals
 from ptokit.isa.targets import Target
-from ptokit.machine.apart import Changed, Entry, RanksApart, Spot
+from ptokit.machine.apart import Changed, Entry, RanksApart, Spot, write_all
 from ptokit.machine.hub import Ask, Hub, News
 from ptokit.machine.judge import Judge, Told
 from ptokit.repair.advice import advised
@@ -229,13 +228,7 @@ class RankActors:
         blob = ray.put(sent(world, program, args))
         calls = [each.run.remote(self._hub, blob, put) for each in self._actors]
         told: list[Told] = self._wait(calls, self._executor.seconds, "end")
-        for entry in fetched(ray, ray.get(self._hub.entries.remote())):
-            at = entry.at
-            memory = raw_bytes(windows[at.window][at.rank])[at.offset :]
-            if isinstance(entry, Changed):
-                memory[: len(entry.data)] = entry.data
-            else:
-                signals.notify(memory[:4].view(np.int32), entry.token)
+        write_all(fetched(ray, ray.get(self._hub.entries.remote())), windows)
         for each in {each: None for rank in told for each in rank.warnings}:
             tell(each)
         try:
@@ -257,7 +250,7 @@ class RankActors:
                 done, left = ray.wait(left, timeout=rest)
                 if not done:
                     raise fail(
-                        "cluster-ranks",
+                        "cluster",
                         f"{len(left)} of {len(calls)} ranks did not {what} within {seconds:g} s",
                         fix="ray status says what the cluster has room for",
                     )
@@ -265,7 +258,7 @@ class RankActors:
         except ray.exceptions.RayActorError as error:
             self.close()
             raise fail(
-                "cluster-ranks",
+                "cluster",
                 "a rank was lost with its machine, or ended its process",
                 got=[("reason", str(error).partition("\n")[0])],
                 fix="run it again: the windows hold what they did before",
@@ -281,8 +274,8 @@ class RankActors:
         return bool(self._actors)
 
     def close(self) -> None:
-        """End all of them."""
-        for each in (*self._actors, self._hub):
+        """End all of them, unless they have ended with the connection: Ray would start anew."""
+        actors, self._actors = (*self._actors, self._hub), []
+        for each in actors if self._ray.is_initialized() else ():
             with suppress(Exception):
                 self._ray.kill(each)
-        self._actors = []

@@ -14,7 +14,7 @@ clocks of this process carry it along until somebody knows what it proved.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -25,6 +25,7 @@ from ptokit.base.diagnostics import NotSupported, fail, where
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import Policy
+from ptokit.isa import signals
 from ptokit.isa.effects import Pipe, Word
 from ptokit.machine.call_facts import facts_of
 from ptokit.machine.clocks import PIPES
@@ -82,6 +83,17 @@ class Line(Protocol):
     def ask(self, what: Ask, entries: Sequence[Entry]) -> News:
         """Say what was written, and hear what was asked for."""
         ...
+
+
+def write_all(entries: Iterable[Entry], windows: Sequence[Sequence[Array]]) -> None:
+    """Write into windows what ranks have told each other, in that order."""
+    for entry in entries:
+        at = entry.at
+        memory = raw_bytes(windows[at.window][at.rank])[at.offset :]
+        if isinstance(entry, Changed):
+            memory[: len(entry.data)] = entry.data
+        else:
+            signals.notify(memory[:4].view(np.int32), entry.token)
 
 
 # ---- what they tell the judge --------------------------------------------------------------------
@@ -403,7 +415,7 @@ class RanksApart(Ranks):
     def gates(self) -> dict[Any, Any]:
         """The collective unit belongs to no rank."""
         raise fail(
-            "cluster-collective",
+            "cluster",
             "ranks on a cluster have no collective unit: it reaches the memory of all of them",
             fix="World(n) without jobs has them in one process; without CollEngine.CCU the root "
             "moves the data itself",
