@@ -27,7 +27,7 @@ from ptokit.machine.events import Event
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Clock
-from ptokit.machine.hazards import HazardLog
+from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.ranks import Ranks
 from ptokit.machine.regions import Region, RegionIndex, Use, behind
 from ptokit.machine.words import Written, write_word
@@ -62,8 +62,8 @@ class _Noted(Event):
     def __init__(self, item: apart.Touched, made: _Call, uses: tuple[Use, ...]) -> None:
         super().__init__(made.insn, made.pipe, made.site)
         self.call: Any = made
-        facts = SimpleNamespace(has_registers=False)
-        self.noted: Any = SimpleNamespace(facts=facts, uses=uses, compared={})
+        facts: Any = SimpleNamespace(has_registers=False)
+        self.noted = Noted(made, made.site, made.pipe, (), False, {}, (), facts, uses)
         self.agent = item.agent
         self._reached = [_access(used, use) for used, use in zip(item.uses, uses, strict=True)]
 
