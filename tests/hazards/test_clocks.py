@@ -67,3 +67,29 @@ def test_additions_are_complete_behind_a_meeting(meets: bool) -> None:
     assert ("E7" in codes(program, grid=5)) is not meets
     if meets:
         assert all((each == 5).all() for each in out)
+
+
+def test_a_meeting_says_nothing_of_who_was_not_there() -> None:
+    """Cube cores meet while a vector core adds: each of them that reads then is a race of its own,
+    whatever was found for another one."""
+    total = array(0)
+    Boxed = Tile[TileType.Mat, float32, 16, 16, BLayout.ColMajor, 16, 16, SLayout.RowMajor, 512]
+
+    def adds() -> None:
+        a = at(F32(), 0)
+        TEXPANDS(a, 1.0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        if get_block_idx() == 0 and get_subblockid() == 0:
+            TSTORE[AtomicType.AtomicAdd](G32(total), a)
+
+    def reads() -> None:
+        b = at(Boxed(), 0)
+        SYNCALL[SyncCoreType.AICOnly]()
+        if get_block_idx() == 0:
+            TLOAD(b, G32(total))  # first
+        else:
+            TLOAD(b, G32(total))  # second
+
+    found = check({"vector": adds, "cube": reads}, grid=2)
+    lines = {line for each in found for line in lines_of(each)}
+    assert lines >= {marked(reads, "first"), marked(reads, "second")}
