@@ -123,8 +123,8 @@ class Judge:
     def _killer(self, change: Change, sources: Path) -> tuple[str, int]:
         """The test that notices what was changed, and how many run the place."""
         known = self._killers.of(change)
-        if known and (killer := failing(sources, [known])):
-            return killer, 1
+        if known and failing(sources, [known]):
+            return known, 1
         tests = self.tests
         files = tests.of(change)
         every = [test for each in files.values() for test in each]
