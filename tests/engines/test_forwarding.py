@@ -41,6 +41,8 @@ def walk(x: Any, y: Any, *, kind: Any, program: tuple[Step, ...]) -> None:
             TLOAD(b[number], gx[place : place + K, place : place + N])
         elif name == "again":
             TLOAD(a[number], gy[place : place + M, place : place + K])
+        elif name == "b again":
+            TLOAD(b[number], gy[place : place + K, place : place + N])
         elif name == "left":
             TMOV(left[place % 2], a[number])
         elif name == "right":
@@ -62,9 +64,15 @@ START = (
 def some_program(seed: int, kind: Any) -> tuple[Step, ...]:
     rng = random.Random(seed)
     names = ["a", "b", "left", "right", "left", "right", "product", "more", "store"]
-    names += ["again"] if kind is float32 else []
+    names += ["again", "b again"] if kind is float32 else []
     steps = [(rng.choice(names), rng.randrange(2), rng.randrange(16)) for _ in range(24)]
     return *START, *steps, ("store", 0, 0)
+
+
+def repeating(name: str) -> tuple[Step, ...]:
+    """The same product again and again; what is between writes to what the second one reads."""
+    factors = ("a", 0, 0), ("left", 0, 0), (name, 0, 0), ("right", 0, 0)
+    return *START, *(*factors, ("product", 0, 0), ("store", 0, 0)) * 3
 
 
 class Left:
@@ -101,3 +109,13 @@ def test_random_programs_leave_the_same_bytes(kind: Any, monkeypatch: pytest.Mon
         shorter += any(each.is_wide for each in found.products)
         assert not any(each.is_wide for each in wanted.products)
     assert shorter > 6
+
+
+@pytest.mark.parametrize("name", ["b", "b again"])
+def test_a_factor_that_stays_is_packed_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Left(float32, repeating(name))
+    with monkeypatch.context() as patch:
+        patch.setattr(replay, "forwarded", as_they_are)
+        wanted = Left(float32, repeating(name))
+    assert found.y.tobytes() == wanted.y.tobytes()
+    assert any(not each.packs[1] for each in found.products) == (name == "b")

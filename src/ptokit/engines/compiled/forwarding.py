@@ -4,7 +4,7 @@ On its way to the cube a tile of a matrix is copied twice, each time into other 
 packed for the product. All of that is copying: what lies in the tile lies in the matrix, too, as
 long as nobody writes there. So the product packs the matrix itself, and loops whose results are
 overwritten before anybody reads them are left out. The last ones stay: what a launch leaves in its
-memories is the same.
+memories is the same. A part of a matrix that several products take is packed once.
 
 Streams are long, and their calls differ in little but where operands lie: what follows from the
 rest is found out once for each form of a call.
@@ -12,6 +12,7 @@ rest is found out once for each form of a call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from math import prod
 from typing import NamedTuple
@@ -23,18 +24,30 @@ from ptokit.engines.compiled.fusion import Part, Record, part_of
 from ptokit.engines.compiled.loops import Pointwise
 from ptokit.engines.compiled.memories import Memories
 from ptokit.engines.compiled.natives import Streamed
-from ptokit.engines.compiled.product import LEFT, RIGHT, Factor, Multiply, factor, taken_from
+from ptokit.engines.compiled.product import (
+    LEFT,
+    RIGHT,
+    Factor,
+    Multiply,
+    Packing,
+    factor,
+    packed_at,
+    packing,
+    taken_from,
+)
 from ptokit.isa.expr import Arg
 
 _NOWHERE = np.iinfo(np.int64).min
+_MOST_PACKED = 1 << 25  # bytes of operands that are kept for products to come
+_LINE = 64
 Span = tuple[int, int]  # addresses in the run that was noted
 
 
 def forwarded(stretches: Sequence[Sequence[Record]], memories: Memories) -> list[list[Record]]:
     """The same calls without copies that only products read."""
-    found = _Forwarding(memories)
+    found, first = _Forwarding(memories), -(-memories.scratch // _LINE) * _LINE
     return [
-        found.shortened(calls)
+        found.packed_once(found.shortened(calls), first)
         if any(isinstance(call.kernel, Multiply) for call in calls)
         else list(calls)
         for calls in stretches
@@ -99,6 +112,51 @@ class _Forwarding:
                     lost[memory].remove(spans[number])
             kept.append(record)
         return kept[::-1]
+
+    def packed_once(self, calls: Sequence[Record], first: int) -> list[Record]:
+        """The calls with operands packed once that come again, behind the first bytes of scratch.
+
+        They are parts of arrays that nobody writes to meanwhile. Blocks, which may run on scratch
+        of their own, do not share them.
+        """
+        known, written = [self._call(call) for call in calls], _Spans()
+        for span in {span for each in known for span in self._written(each)}:
+            written.add(span)
+        wanted = [[self._packing(each, n, written) for n in (0, 1)] for each in known]
+        uses = Counter(each for pair in wanted for each in pair)
+        places: dict[Packing, int] = {}
+        end, made = first, list[Record]()
+        for (kernel, words), pair in zip(calls, wanted, strict=True):
+            for found in pair:
+                if found is None or uses[found] < 2:
+                    continue
+                is_first = found not in places
+                if is_first:
+                    if end + found.nbytes > first + _MOST_PACKED:
+                        continue
+                    places[found], end = end, end + -(-found.nbytes // _LINE) * _LINE
+                assert isinstance(kernel, Multiply)
+                kernel, words = packed_at(kernel, words, found.operand, places[found], is_first)
+            made.append(Record(kernel, words))
+        self._memories.scratch = max(self._memories.scratch, end)
+        return made
+
+    def _written(self, call: _Call) -> list[Span]:
+        """What a call may write of the arrays of the user."""
+        form, words = call.form, call.record.words
+        results = 1 if form.is_loop or form.factors else len(form.operands)
+        pairs = zip(form.operands[:results], call.spans, strict=False)
+        return [span for at, span in pairs if self._memories.is_users(words[at])]
+
+    def _packing(self, call: _Call, number: int, written: _Spans) -> Packing | None:
+        """How a product packs a factor that lies in an array of the user, and stays."""
+        kernel, words = call.record
+        operand = (LEFT, RIGHT)[number]
+        if not isinstance(kernel, Multiply) or not self._memories.is_users(words[operand]):
+            return None
+        if written.meet(call.spans[1 + number]):
+            return None
+        return packing(kernel, words, operand)
 
     def _straightened(self, calls: Sequence[Record]) -> list[_Call]:
         """The calls with products that take their factors from as far away as they can."""
@@ -323,6 +381,9 @@ class _Spans:
                 for part in ((low, min(high, span[0])), (max(low, span[1]), high))
             ]
             self._spans = [each for each in rest if each[0] < each[1]]
+
+    def meet(self, span: Span) -> bool:
+        return any(_meet(span, each) for each in self._spans)
 
     def cover(self, span: Span) -> bool:
         return any(_inside(span, each) for each in self._spans)

@@ -51,6 +51,7 @@ class Multiply:
     is_even: bool  # rows of the left operand follow each other in even steps
     is_read_in_place: bool  # they are rows of floats already
     is_wide: bool = False  # the right operand is dense along n instead, a row for each k
+    packs: tuple[bool, bool] = (True, True)  # left and right; otherwise they have been packed
 
     @property
     def operands(self) -> Sequence[int]:
@@ -73,6 +74,8 @@ class Multiply:
         if self.is_read_in_place:
             return source
         rows = code.pointer(LEFT_ROWS)
+        if not self.packs[0]:
+            return rows
         m1, m0, k1 = (code.word(LEFT + 2 + i) for i in range(3))
         inner, boxes = code.word(M_INNER), code.word(K)
         pitch = code.number("mul", depth, "4")
@@ -103,6 +106,8 @@ class Multiply:
     def _pack_right(self, code: Function, depth: Value) -> Value:
         """Panels of sixteen columns, k rows each; those that a step takes go side by side."""
         panels, length = code.pointer(PACKED), code.number("mul", depth, str(4 * PANEL))
+        if not self.packs[1]:
+            return panels
         pack = self._cut if self.is_wide else self._turned
 
         def group(p: Value, count: int) -> None:
@@ -487,3 +492,36 @@ def taken_from(
         changed[RIGHT + 2 : RIGHT + 4] = kernel.box * size, across
         return replace(kernel, is_wide=False), changed
     return None
+
+
+class Packing(NamedTuple):
+    """What packing an operand comes to: equal for those that are packed alike."""
+
+    operand: int
+    words: tuple[int, ...]
+    kernel: tuple[DType, int, int, bool]
+    nbytes: int
+
+
+def packing(kernel: Multiply, words: Sequence[int], operand: int) -> Packing | None:
+    """How the operand at LEFT or RIGHT is packed; None: it is not."""
+    depth = (words[K] + (kernel.tail > 0)) * kernel.box
+    if operand == LEFT:
+        if kernel.is_read_in_place:
+            return None
+        form = kernel.left, kernel.box, kernel.tail, kernel.is_even
+        given = words[M], words[M_INNER], words[K], *words[LEFT:RIGHT]
+        return Packing(operand, given, form, 4 * words[M] * depth)
+    form = kernel.right, kernel.box, kernel.tail, kernel.is_wide
+    given = words[K], words[N], *words[RIGHT:START]
+    return Packing(operand, given, form, 4 * PANEL * words[N] * depth)
+
+
+def packed_at(
+    kernel: Multiply, words: Sequence[int], operand: int, offset: int, is_first: bool
+) -> tuple[Multiply, list[int]]:
+    """The same product with an operand that is packed there, by this one or one before."""
+    changed, side = list(words), int(operand != LEFT)
+    changed[(LEFT_ROWS, PACKED)[side] + 1] = offset
+    packs = (is_first, kernel.packs[1]) if side == 0 else (kernel.packs[0], is_first)
+    return replace(kernel, packs=packs), changed

@@ -392,6 +392,7 @@ class Replay:
         self._parts = [next(rest) if isinstance(each, Stretch) else each for each in self._parts]
         self._stream, self._records = (np.frombuffer(each, np.int64) for each in (stream, records))
         self._kernels = numbers
+        self._addresses = [self._memories.addresses()]  # with more scratch, maybe
 
     def _compile(self) -> None:
         """Look for the code of works, once."""
