@@ -131,6 +131,17 @@ main()
     assert out.stderr == "[]\n"
 
 
+def test_dataclasses_make_their_methods_late() -> None:
+    """Python's decorator compiles functions for every class at every start."""
+    late = ROOT / "base" / "dataclass.py"
+    for path in MODULES:
+        tree = ast.parse(path.read_text("utf-8")) if path != late else ast.Module([], [])
+        for node in ast.walk(tree):
+            taken = isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else ()
+            assert not taken or "dataclass" not in names, f"{path}: ptokit.base.dataclass has it"
+
+
 def test_public_names_are_importable() -> None:
     missing = [name for name in ptokit.__all__ if not hasattr(ptokit, name)]
     assert not missing

@@ -17,12 +17,12 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, PtoWarning, fail, tell
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.policy import Policy

@@ -9,13 +9,14 @@ was there. Whether blocks of different groups touch the same bytes is seen when 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, NotSupported, PtoError, fail
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.engines.verdicts import meeting_of

@@ -9,13 +9,13 @@ in which order, does not depend on who was faster.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, fail
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.isa import signals

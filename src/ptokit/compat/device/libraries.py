@@ -11,10 +11,11 @@ import ctypes
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.entry import public
 from ptokit.base.files import write_text

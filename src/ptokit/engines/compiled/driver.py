@@ -457,7 +457,7 @@ class Run:
                 if any(operand == index for index, _ in call.global_patterns):
                     words[begin + at + 1] = behind
                     patches.append(begin + at)
-        functions = [self._compiled.library.address(native.kernel) for native in natives]
+        functions = self._compiled.library.addresses(native.kernel for native in natives)
         # Who treats undefined elements in a way of its own does so only where there are some.
         read = [each for each in call.handed.values() if each.reads]
         hidden = note.bound[len(call.global_patterns) :]

@@ -1,8 +1,9 @@
 """The computer the compiled code runs on: from LLVM text to functions, kept by their content.
 
-A function is compiled once for this processor and found again in the next process: its object code
-lies in the cache under a name made of the text, the processor and the version of the compiler.
-Files appear there complete or not at all; one that does not fit its own checksum is made anew.
+A function is compiled once for this processor and found again in the next process. Functions that
+are wanted together are compiled and kept as one object; under a name made of text, processor and
+version of the compiler the cache says which object has a function. Files appear there
+complete or not at all; one that does not fit its checksum, or whose object is gone, is made anew.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,16 @@ from ptokit.base.cache import cache_folder
 
 # What the processor has no instruction for the compiler leaves to a function that nobody provides.
 _HELPER = re.compile(rb"\0(__[a-z]\w+)\0")
-_DIGEST = 32  # bytes of the checksum in front of the object code
+_DIGEST = 32  # bytes of the checksum in front of what is kept
+_OBJECT = re.compile("[0-9a-f]{64}")
+NAME = "{name}"  # what the function of a module is called until it is compiled
+
+# Vectors and the order of work are written out already: what is left to do is registers for
+# variables, and tidying up. All of -O2 takes five times as long for code that is no faster.
+_PASSES = (
+    *("always_inliner", "sroa", "simplify_cfg", "instruction_combine"),
+    *("loop_simplify", "loop_rotate", "instruction_combine", "simplify_cfg"),
+)
 
 
 class Unsupported(Exception):  # noqa: N818 - named after what happened
@@ -48,60 +59,118 @@ class Host:
         self._folder = folder
         self._version = ".".join(map(str, llvm.llvm_version_info))
         self._addresses: dict[str, int] = {}
+        self._loaded: set[str] = set()
 
-    def address(self, text: str, name: str, *, is_hasty: bool = False) -> int:
-        """Where the function `name` of an LLVM module lies in memory.
+    def addresses(self, texts: Sequence[str], *, is_hasty: bool = False) -> list[int]:
+        """Where functions lie in memory, each of an LLVM module in which it is called {name}.
 
-        In haste it is compiled ten times as fast, and left as it was written.
+        What is not in the cache is compiled together: a compiler that is started for a short
+        function does little else than start. In haste it takes a tenth of the time, and leaves
+        functions as they were written.
         """
-        level = "as it is" if is_hasty else ""
-        digest = hashlib.sha256(
-            "\0".join((self._version, self.processor, self.features, level, text)).encode()
-        ).hexdigest()
-        known = self._addresses.get(digest)
-        if known is None:
-            code = self._kept(digest)
-            if code is None:
-                code = self._compile(text, is_hasty)
-                self._keep(digest, code)
-            self._engine.add_object_file(self._llvm.object_file.ObjectFileRef.from_data(code))
+        digests = [self._digest(text, is_hasty) for text in texts]
+        new = {d: t for d, t in zip(digests, texts, strict=True) if d not in self._addresses}
+        homes = {digest: home for digest in new if (home := self._kept(digest)) is not None}
+        rest = {digest: text for digest, text in new.items() if digest not in homes}
+        try:
+            homes |= self._made(rest, is_hasty)
+        except Unsupported:
+            if len(rest) == 1:
+                raise
+            for digest, text in rest.items():  # the one that cannot be is told, others are there
+                homes |= self._made({digest: text}, is_hasty)
+        if new:
             self._engine.finalize_object()
-            known = self._addresses[digest] = self._engine.get_function_address(name)
-        return known
+        for digest in new:
+            name = _name(digest, homes[digest])
+            self._addresses[digest] = self._engine.get_function_address(name)
+        return [self._addresses[digest] for digest in digests]
 
-    def _compile(self, text: str, is_hasty: bool) -> bytes:
-        module = self._llvm.parse_assembly(text)
+    def _digest(self, text: str, is_hasty: bool) -> str:
+        """What code depends on, in short."""
+        how = "as it is" if is_hasty else " ".join(_PASSES)
+        parts = (self._version, self.processor, self.features, how, text)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    # ---- compiling ---------------------------------------------------------------------------
+
+    def _made(self, texts: Mapping[str, str], is_hasty: bool) -> dict[str, str]:
+        """Compile functions, by their digests, as one object, and keep it; gives its name."""
+        home = hashlib.sha256(" ".join(sorted(texts)).encode()).hexdigest()
+        if texts and home not in self._loaded:
+            code = self._compile(texts, home, is_hasty)
+            self._write(f"{home}.o", code)  # before anybody is told of it
+            for digest in texts:
+                self._write(digest, home.encode())
+            self._load(home, code)
+        return dict.fromkeys(texts, home)
+
+    def _compile(self, texts: Mapping[str, str], home: str, is_hasty: bool) -> bytes:
+        named = (text.replace(NAME, _name(digest, home)) for digest, text in texts.items())
+        module, *others = map(self._llvm.parse_assembly, named)
+        for other in others:
+            module.link_in(other)
         module.verify()
         if is_hasty:
             return self._hasty.emit_object(module)
-        options = self._llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = False  # vectors are explicit
-        options.loop_unrolling = False
-        passes = self._llvm.create_pass_builder(self._machine, options)
-        passes.getModulePassManager().run(module, passes)
+        builder = self._llvm.create_pass_builder(
+            self._machine, self._llvm.create_pipeline_tuning_options(speed_level=2)
+        )
+        passes = self._llvm.create_new_module_pass_manager()
+        for each in _PASSES:
+            getattr(passes, f"add_{each}_pass")()
+        passes.run(module, builder)
         code = self._machine.emit_object(module)
         if helper := _HELPER.search(code):
             raise Unsupported(f"a helper of the compiler, {helper[1].decode()}")
         return code
 
-    def _kept(self, digest: str) -> bytes | None:
+    # ---- the cache ---------------------------------------------------------------------------
+
+    def _kept(self, digest: str) -> str | None:
+        """The name of the object in the cache that has a function, which is loaded then."""
+        home = (self._read(digest) or b"").decode("ascii", "replace")
+        if home in self._loaded:
+            return home
+        code = self._read(f"{home}.o") if _OBJECT.fullmatch(home) else None
+        if code is None:
+            return None
+        self._load(home, code)
+        return home
+
+    def _load(self, home: str, code: bytes) -> None:
+        self._engine.add_object_file(self._llvm.object_file.ObjectFileRef.from_data(code))
+        self._loaded.add(home)
+
+    def _read(self, name: str) -> bytes | None:
+        """A file of the cache, unless it is missing or damaged."""
         try:
-            content = (self._folder / digest).read_bytes()
+            content = (self._folder / name).read_bytes()
         except OSError:
             return None
-        code = content[_DIGEST:]
-        return code if hashlib.sha256(code).digest() == content[:_DIGEST] else None
+        rest = content[_DIGEST:]
+        return rest if _checksum(name, rest) == content[:_DIGEST] else None
 
-    def _keep(self, digest: str, code: bytes) -> None:
+    def _write(self, name: str, content: bytes) -> None:
         """A cache that cannot be written is no cache; nothing else depends on it."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._folder)
+            handle, made = tempfile.mkstemp(dir=self._folder)
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
-            os.replace(name, self._folder / digest)
+                file.write(_checksum(name, content) + content)
+            os.replace(made, self._folder / name)
         except OSError:
             return
+
+
+def _checksum(name: str, content: bytes) -> bytes:
+    """Of a file and its name: one that was copied to another name fits as little as a torn one."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+def _name(digest: str, home: str) -> str:
+    """What a function is called in an object; the same one may be part of several."""
+    return f"tile_{digest[:24]}_{home[:16]}"
 
 
 @cache

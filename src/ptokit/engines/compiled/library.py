@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from importlib.util import find_spec
 
 from ptokit.engines.compiled.exponentials import completed
-from ptokit.engines.compiled.host import Host, Unsupported, host
+from ptokit.engines.compiled.host import NAME, Host, Unsupported, host
 from ptokit.engines.compiled.natives import Kernel
 
 # Runs a stream: records of a function, the number of words in all, and the words it is handed.
 _RUNNER = """
-define void @{name}(ptr %stream, ptr %end, ptr %bases) nounwind {{
+define void @{name}(ptr %stream, ptr %end, ptr %bases) nounwind {
 entry:
   br label %head
 head:
@@ -31,10 +30,8 @@ body:
   br label %head
 done:
   ret void
-}}
+}
 """
-
-NAME = "{name}"  # what the function of a module is called until it is compiled
 
 
 class Library:
@@ -54,15 +51,15 @@ class Library:
     @cached_property
     def run(self) -> Callable[[int, int, int], None]:
         """What runs a stream, from one address to another, over memories that begin as listed."""
-        name = "ptokit_run"
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        return signature(self._host.address(_RUNNER.format(name=name), name))
+        return signature(self.function(_RUNNER))
 
     def function(self, text: str, *, is_hasty: bool = False) -> int:
         """Where the function {name} of a module lies, compiled if need be."""
-        text = completed(text, self._host.features)
-        name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-        return self._host.address(text.replace("{name}", name), name, is_hasty=is_hasty)
+        return self._host.addresses([self._complete(text)], is_hasty=is_hasty)[0]
+
+    def _complete(self, text: str) -> str:
+        return completed(text, self._host.features)
 
     def write(self, kernel: Kernel) -> None:
         """Write a function down without compiling it; raises `Unsupported` where that cannot be."""
@@ -75,11 +72,18 @@ class Library:
 
     def address(self, kernel: Kernel) -> int:
         """Where the function lies, compiled if need be; raises as `write` does."""
-        found = self._addresses.get(kernel)
-        if found is None:
-            self.write(kernel)
-            found = self._addresses[kernel] = self.function(self._texts[kernel])
-        return found
+        return self.addresses([kernel])[0]
+
+    def addresses(self, kernels: Iterable[Kernel]) -> list[int]:
+        """Those of several, which are compiled together."""
+        wanted = tuple(kernels)
+        new = [each for each in dict.fromkeys(wanted) if each not in self._addresses]
+        if new:
+            for each in new:
+                self.write(each)
+            found = self._host.addresses([self._complete(self._texts[each]) for each in new])
+            self._addresses |= dict(zip(new, found, strict=True))
+        return [self._addresses[each] for each in wanted]
 
 
 @cache

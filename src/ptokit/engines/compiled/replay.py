@@ -403,7 +403,7 @@ class Replay:
     def _link(self) -> None:
         """Compile what is called, and put the addresses in place of the numbers."""
         self._fuse()
-        places = np.array([self._library.address(each) for each in self._kernels], np.int64)
+        places = np.array(self._library.addresses(self._kernels), np.int64)
         self._stream[self._records] = places[self._stream[self._records]]
         self.kernels, self._kernels = tuple(self._kernels), {}
 
