@@ -211,7 +211,7 @@ class CompiledProgram:
     @public
     def __call__(self, *tensors: Any, config: Any = None) -> Any:
         """Run it on tensors; outputs that are not given are made, and returned."""
-        parameters = [each for each in inspect.signature(self.entry.function).parameters.values()
+        parameters = [each for each in _signature(self.entry.function).parameters.values()
                       if each.name != "self"]  # fmt: skip
         given = list(tensors)
         outputs: list[Any] = []
@@ -231,6 +231,14 @@ class CompiledProgram:
     def prepare(self, callbacks: Mapping[str, Any] | None = None, **_: object) -> Prepared:
         """Ready to be called many times; callbacks are bound to the functions without a body."""
         return Prepared([self], callbacks)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """With annotations as objects, also where they are written as text, if they can be read."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except NameError:
+        return inspect.signature(function)
 
 
 def _merged(first: Any, second: Any) -> Settings:
