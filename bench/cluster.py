@@ -63,8 +63,9 @@ def started(executor: Executor, work: Work, count: int) -> Any:
 
 def cost(crews: dict[str, Executor]) -> float:
     """Print what an empty task costs; gives back the driver's seconds of one on Ray."""
-    ray: Any = import_module("ray") if find_spec("ray") else None
-    bare = None if ray is None else ray.remote(nothing)
+    has_ray = find_spec("ray") is not None
+    ray: Any = import_module("ray" if has_ray else "builtins")
+    bare = ray.remote(nothing) if has_ray else None
     best: dict[str, tuple[float, float]] = {}
     for _ in range(ROUNDS):
         if bare is not None:
