@@ -258,6 +258,20 @@ FLOW["another name"] = f"""{ORDERED}
       {_IN_ORDER}
       {_STORE}
       {_IN_ORDER}"""
+_PADDED = (
+    "!pto.tile_buf<loc=vec, dtype=f32, rows=8, cols=64, v_row=8, v_col=61, blayout=row_major, "
+    "slayout=none_box, fractal=512, pad=1>"
+)
+_NARROW = "!pto.partition_tensor_view<8x61xf32>"
+# What was loaded and what was padded are two functions, one after the other.
+FLOW["padding"] = f"""%c61 = arith.constant 61 : index
+      {FILLED.replace("%u", "%t")}
+      %p = pto.partition_view %vx, offsets = [%r, %c0], sizes = [%c8, %c61]
+        : !pto.tensor_view<?x?xf32> -> {_NARROW}
+      pto.tload ins(%p : {_NARROW}) outs(%padded : {_PADDED})
+      {_IN_ORDER}
+      {_STORE}
+      {_IN_ORDER}"""
 FLOW["data"] = f"""{ORDERED} %v = pto.tgetval ins(%t, %c8 : {_TILE}, index) outs : f32
       %none = arith.constant 0.0 : f32
       %is = arith.cmpf ogt, %v, %none : f32
@@ -271,6 +285,7 @@ def test_flow_leaves_the_same_bytes(name: str) -> None:
     around = {
         "flags": (f"{FILLED}\n{_SET}", _WAIT),
         "another name": (f"{FILLED}\n%w = pto.alloc_tile addr = %a1 : {_WIDE}",),
+        "padding": (f"%padded = pto.alloc_tile addr = %a0 : {_PADDED}",),
     }
     given = around.get(name, (FILLED,))
     asks = 60 if name == "data" else 40  # less than one a round, unless data decide
