@@ -149,6 +149,7 @@ def test_e7_between_blocks() -> None:
 
     (found,) = check(lambda: program(False), grid=3)
     assert found.code == "E7"
+    assert "a part of its own" in (found.fix or ""), "one line, which all of them execute"
     assert codes(lambda: program(True), grid=3) == []
 
 

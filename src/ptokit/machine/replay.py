@@ -78,7 +78,7 @@ class Replay:
         entries, operations = self.notes.entries, self.notes.operations
         proven, taken, kept = self._proven, self._taken, self.notes.kept
         addresses = self.notes.addresses
-        at, previous = start, 0
+        at, previous, enough = start, 0, stop - _LEAST_SAVED
         while at < stop:
             code = entries[at]
             at += 1
@@ -91,7 +91,7 @@ class Replay:
                         behind = here + here - before
                         if (
                             before < here >= self._quiet
-                            and behind < stop
+                            and behind + behind - here <= enough
                             and (
                                 entries[behind] == code
                                 and entries[before:here] == entries[here:behind]
@@ -112,15 +112,6 @@ class Replay:
                     at = self._apply(operation, at)
                 continue
             kind = code & KINDS
-            if kind == BARRIER:
-                clocks.barrier(code >> SHIFT)
-                continue
-            if kind == MEET:
-                clocks.barrier_all(code >> SHIFT)
-                continue
-            if kind == TURN:
-                self._first = (code >> SHIFT) * PIPES
-                continue
             if kind == GIVE:
                 given = self._given
                 self._given = given + 1
@@ -132,6 +123,15 @@ class Replay:
                         at += 2
                         continue
                 proven[given] = clocks.release(code >> SHIFT)
+                continue
+            if kind == BARRIER:
+                clocks.barrier(code >> SHIFT)
+                continue
+            if kind == MEET:
+                clocks.barrier_all(code >> SHIFT)
+                continue
+            if kind == TURN:
+                self._first = (code >> SHIFT) * PIPES
                 continue
             token = self._given - entries[at]
             taken.append(token)
