@@ -200,7 +200,7 @@ others run as the NumPy code of their record, on the same memory.
 - Steps of large tiles are calls of NumPy's BLAS already. Where they take a few times as long as one
   call for the whole product, no code can be ten times as fast as they are.
 - Exponentials are the exact result, rounded once, on every computer and in every launch; those of
-  torch are a polynomial in float32, nearly as accurate, which takes a third of the time. A short
+  torch are a polynomial in float32, which is shorter, and right but for the last bits. A short
   computation in doubles decides which float is the nearest, and a long one where it cannot.
 - Sums of rows have the order of the target, which is that of its vector registers.
 - Top-k sorts whole rows, as the instructions that the kernel is written in do; torch selects.
