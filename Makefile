@@ -52,6 +52,7 @@ check: lint types test ## Lint, types and tests
 bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/README.md)
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/starting.py
+	@$(BIN)/python bench/compiling.py
 	@$(BIN)/python bench/kernels.py
 	@$(BIN)/python bench/fast.py
 	@$(BIN)/python bench/values.py
