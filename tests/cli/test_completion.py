@@ -1,4 +1,4 @@
-"""Shell completion: commands and their options."""
+"""Shell completion: commands, their options, and names that options take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("words", "offered"), [("ptokit ch", "check"), ("ptokit check --sar", "--sarif")]
+    ("words", "offered"),
+    [
+        ("ptokit ch", "check"),
+        ("ptokit check --sar", "--sarif"),
+        ("ptokit check k.py --target a2a3,kirinx", "a2a3,kirinx90"),
+        ("ptokit isa TROWEXPANDS", "TROWEXPANDSUB"),
+    ],
 )
 def test_what_a_shell_is_offered(words: str, offered: str) -> None:
     asked = {

@@ -41,9 +41,22 @@ class Location:
             return self.source
         return linecache.getline(self.file, self.line).rstrip("\n")
 
+    @property
+    def brief(self) -> str:
+        """File and line without the folder."""
+        return f"{Path(readable(self.file)).name}:{self.line}"
+
     def __str__(self) -> str:
-        known = (self.file, self.line, self.col)[: 1 + bool(self.line) + bool(self.col)]
+        known = (readable(self.file), self.line, self.col)[: 1 + bool(self.line) + bool(self.col)]
         return ":".join(map(str, known))
+
+
+def readable(file: str) -> str:
+    """A file under the name that people know it by: a cell of a notebook is `In[3]`."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = named(file) if named is not None else None
+    return found[1] if found else file
 
 
 @dataclass(slots=True, eq=False)

@@ -183,9 +183,23 @@ Defines = Annotated[
     list[str] | None,
     typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
 ]
+
+
+def offered_targets(incomplete: str) -> list[str]:
+    """The targets that a shell may complete a list to, names with commas."""
+    known = import_module("ptokit.isa.targets").TARGETS
+    done, comma, begun = incomplete.rpartition(",")
+    return [f"{done}{comma}{name}" for name in known if name.startswith(begun)]
+
+
 OnTarget = Annotated[
     str | None,
-    typer.Option("--target", "--pto-arch", help="Default: what the module asks for, or a2a3."),
+    typer.Option(
+        "--target",
+        "--pto-arch",
+        help="Default: what the module asks for, or a2a3.",
+        autocompletion=offered_targets,
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Every broken rule is an error.")]
 Release = Annotated[

@@ -27,7 +27,16 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.files import write_text
-from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
+from ptokit.cli import (
+    Allow,
+    Defines,
+    Release,
+    Strict,
+    amount,
+    counted,
+    offered_targets,
+    profile,
+)
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
 from ptokit.cli.steps import Asked, finishing
@@ -54,6 +63,7 @@ def command(
             "--target",
             "--pto-arch",
             help="Targets, with commas, or all; default: what a file is for.",
+            autocompletion=offered_targets,
         ),
     ] = "",
     level: Annotated[

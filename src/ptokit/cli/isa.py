@@ -23,8 +23,21 @@ from ptokit.report.pages import markdown
 from ptokit.report.words import Language, Words
 
 
+def _offered(incomplete: str) -> list[tuple[str, str]]:
+    """The instructions that a shell may complete a name to, with what they do."""
+    return [
+        (name, each.doc.strip().partition("\n")[0])
+        for table in (INSTRUCTIONS, MICRO)
+        for name, each in table.items()
+        if name.startswith(incomplete)
+    ]
+
+
 def command(
-    name: Annotated[str, typer.Argument(help="An instruction; without one, list them all.")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(help="An instruction; without one, list them all.", autocompletion=_offered),
+    ] = "",
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Print instruction x target x element types.")
     ] = False,

@@ -9,6 +9,7 @@ from itertools import islice
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import causes
+from ptokit.base.location import readable
 from ptokit.repair.outline import outline
 from ptokit.repair.remedies import Remedy, remedies
 
@@ -48,7 +49,7 @@ class Repair:
     @property
     def diff(self) -> str:
         """The change as a unified diff."""
-        name = self.file.lstrip("/")
+        name = readable(self.file).lstrip("/")
         return "".join(
             difflib.unified_diff(
                 self.before.splitlines(keepends=True),

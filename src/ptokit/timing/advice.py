@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptokit.base.dataclass import dataclass
@@ -66,8 +65,7 @@ def _tried(timing: Timing, streams: Streams, text: str, line: Location) -> Advic
 
 
 def _short(line: Location) -> str:
-    line = line.origin or line
-    return f"{Path(line.file).name}:{line.line}"
+    return (line.origin or line).brief
 
 
 # ---- one more buffer -----------------------------------------------------------------------------

@@ -59,8 +59,7 @@ class Span(NamedTuple):
 
 
 def _short(line: Location) -> str:
-    line = line.origin or line
-    return f"{Path(line.file).name}:{line.line}"
+    return (line.origin or line).brief
 
 
 def _with_caller(line: Location) -> str:
