@@ -300,6 +300,8 @@ WRONG = {
     "value-instruction": lambda x, y, n: store(y, load(x) & load(x)),
     "slice-range": lambda x, y, n: store(y[0:16, :], load(x[8:24, :])),
     "value-shape ": lambda x, y, n: store(y, dot(scaled(x, x), scaled(x, x))),
+    "value-shape  ": lambda x, y, n: store(y, dot(im2col(x, 3)[0:16, 0:64], x)),
+    "value-operand   ": lambda x, y, n: im2col(x, 3, stride=0),
     "value-memory ": lambda x, y, n: store(y, dot(x[:, 0:16], stage(x, side="left"))),
     "value-operand ": lambda x, y, n: push(x, load(x)),
     "value-operand  ": lambda x, y, n: stage(x, side="up"),

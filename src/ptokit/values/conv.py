@@ -11,6 +11,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.entry import public
 from ptokit.base.enums import Layout, SetFmatrixMode, TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.frontend.api import TIMG2COL, TLOAD
 from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.symbols import Number
@@ -54,9 +55,29 @@ def im2col(
         each if isinstance(each, tuple) else (each,) * 2 for each in (kernel, stride, dilation)
     ]
     pads = padding if isinstance(padding, tuple) else (padding,) * 4
+    if [len(each) for each in (*sizes, pads)] != [2, 2, 2, 4] or min(map(min, sizes)) < 1:
+        raise fail(
+            "value-operand",
+            "a filter, its stride and dilation are positive numbers, or (rows, columns)",
+            got=[("filter", kernel), ("stride", stride), ("dilation", dilation), ("padding", pads)],
+            fix="im2col(x, kernel=(3, 3), stride=1, padding=(1, 1, 1, 1))",
+        )
+    _, c1, height, width, c0 = shape
+    left, right, top, bottom = pads
+    room = (height + top + bottom, width + left + right)
+    positions = [
+        (size - apart * (taps - 1) - 1) // step + 1
+        for size, taps, step, apart in zip(room, *sizes, strict=True)
+    ]
+    if min(positions) < 1 or c0 * view.spec.dtype.itemsize != BLOCK_BYTES:
+        raise fail(
+            "value-shape",
+            "a feature map is [N, C1, H, W, C0], C0 channels of 32 bytes; the filter fits into it",
+            got=[("map", shape), ("filter", sizes[0]), ("padding", pads)],
+            fix="image.reshape(1, C1, C0, H, W).transpose(0, 1, 3, 4, 2).copy() of [C, H, W]",
+        )
     tile = _made(ConvSpec.of(TileType.Mat, view.spec.dtype, prod(shape), Layout.NC1HWC0, shape))
     TLOAD(tile, arranged(view, shape, steps, Layout.NC1HWC0))
-    _, c1, height, width, c0 = shape
     for axis, size, taps, step, distance in zip("HW", (height, width), *sizes, strict=True):
         getattr(tile, f"SetFmap{axis}")(size)
         getattr(tile, f"SetFilter{axis}")(taps)
@@ -65,12 +86,6 @@ def im2col(
     tile.SetPadListArray(list(pads))
     tile.SetPadValue(pad_value)
     tile.SetChannelSize(c1 * c0)
-    left, right, top, bottom = pads
-    room = (height + top + bottom, width + left + right)
-    positions = [
-        (size - apart * (taps - 1) - 1) // step + 1
-        for size, taps, step, apart in zip(room, *sizes, strict=True)
-    ]
     return Patches(tile, shape[0] * prod(positions), c1 * prod(sizes[0]) * c0)
 
 
