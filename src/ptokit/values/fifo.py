@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.diagnostics import fail
-from ptokit.base.dtypes import dtype
 from ptokit.base.entry import public
 from ptokit.base.enums import TileSplitAxis
 from ptokit.frontend.api import TFREE, TPOP, TPUSH
@@ -22,7 +21,7 @@ from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import current
 from ptokit.ir.dialects import system
 from ptokit.values.matrix import boxed
-from ptokit.values.tiles import Extent, Size, made, vector_type
+from ptokit.values.tiles import Extent, Size, element_of, made, two_sizes, vector_type
 from ptokit.values.value import Value
 
 NO_SPLIT = TileSplitAxis.TILE_NO_SPLIT
@@ -57,7 +56,7 @@ def pop(pipe: Any, shape: tuple[int, int], element: Any, split: TileSplitAxis = 
 
     On the cube it is a matrix in L1, for `dot`. It lasts until `free`.
     """
-    kind = dtype(element)
+    shape, kind = two_sizes(shape), element_of(element)
     if _is_for_cube(_pipe(pipe)):
         tile = made(boxed(kind, shape), shape)
     else:
@@ -80,6 +79,7 @@ def share(shape: tuple[int, int], split: TileSplitAxis = NO_SPLIT) -> tuple[Size
 
     Of an odd number of rows or columns the first core has one more.
     """
+    shape = two_sizes(shape)
     first: list[Size] = [0, 0]
     sizes: list[Size] = list(shape)
     axis = _DIVIDED.get(split)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.dataclass import dataclass
-from ptokit.base.dtypes import DType, u8
+from ptokit.base.diagnostics import fail
+from ptokit.base.dtypes import DType, dtype, u8
 from ptokit.base.enums import BLayout, TileType
 from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, TileSpec
 from ptokit.frontend.lowering.calls import make_tile
@@ -92,6 +93,30 @@ def made(spec: TileSpec, valid: tuple[Size, Size]) -> Any:
     if isinstance(machine, Tracer):
         return make_tile(machine.emitter, kind, sizes)
     return kind(*sizes)
+
+
+def two_sizes(shape: Any) -> tuple[int, int]:
+    """Rows and columns that somebody gave."""
+    if (
+        isinstance(shape, tuple)
+        and len(shape) == 2
+        and all(isinstance(n, int) and n > 0 for n in shape)
+    ):
+        return shape
+    raise fail(
+        "value-shape",
+        "a value has rows and columns, positive whole numbers that are known",
+        got=[("shape", shape)],
+        fix="(16, 64)",
+    )
+
+
+def element_of(given: Any) -> DType:
+    """An element type that somebody named."""
+    try:
+        return dtype(given)
+    except (TypeError, ValueError) as error:
+        raise fail("value-operand", str(error), fix="float32, half, int32 ...") from None
 
 
 def beside_cube(kind: Any) -> Any:

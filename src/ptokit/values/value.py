@@ -14,7 +14,7 @@ from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
-from ptokit.base.dtypes import DType, dtype, float32
+from ptokit.base.dtypes import DType, float32
 from ptokit.base.entry import public
 from ptokit.base.enums import BLayout, CmpMode, RoundMode, TileType
 from ptokit.base.layout import Array
@@ -24,7 +24,15 @@ from ptokit.frontend.session import current
 from ptokit.frontend.trees import Opened
 from ptokit.isa import INSTRUCTIONS
 from ptokit.values.choice import Chosen, Wanted, as_does, choose, fitting
-from ptokit.values.tiles import Extent, Size, made, mask_type, vector_type
+from ptokit.values.tiles import (
+    Extent,
+    Size,
+    element_of,
+    made,
+    mask_type,
+    two_sizes,
+    vector_type,
+)
 
 # What each operation means: what this instruction does to one element of each source.
 _MEANT = {
@@ -137,7 +145,7 @@ class Value(Opened):
     @public
     def to(self, element: Any, rounding: RoundMode = RoundMode.CAST_RINT) -> Value:
         """The same numbers in another element type."""
-        kind = dtype(element)
+        kind = element_of(element)
         return self if kind is self.dtype else converted(self, kind, rounding)
 
     @public
@@ -265,10 +273,10 @@ def reduce(name: str, value: Any, axis: int) -> Value:
 @public
 def full(shape: tuple[int, int], number: Any, element: Any = float32) -> Value:
     """A value with one number in all places."""
-    rows, cols = shape
+    rows, cols = two_sizes(shape)
     if cols == 1 and rows > 1:
         return as_column(full((1, rows), number, element))
-    found = _spread(number, Extent(rows, cols, shape), dtype(element))
+    found = _spread(number, Extent(rows, cols, shape), element_of(element))
     if not isinstance(found, Value):
         raise _none_does("full", (number,))
     return found
