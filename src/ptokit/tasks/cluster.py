@@ -55,8 +55,8 @@ def connected(address: str) -> Any:
             raise usage_error(
                 "cluster",
                 f"there is no cluster at {wanted or 'this machine'}: {error}",
-                fix="ray start --head starts one here, whose address is auto; RAY_AUTH_MODE and the "
-                "token are those of its nodes",
+                fix="ray start --head starts one here, whose address is auto; RAY_AUTH_MODE and "
+                "the token are those of its nodes",
             ) from None
     return ray
 
