@@ -14,7 +14,7 @@ def torch(part: str = "") -> Any:
         return importlib.import_module(f"torch{part}")
     except ImportError:
         raise usage_error(
-            "torch",
+            "arguments",
             "the program works on tensors of torch, which is not installed",
             fix="pip install torch",
         ) from None

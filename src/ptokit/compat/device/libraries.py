@@ -76,7 +76,7 @@ class Asked:
         defined = [t for t in TARGETS.values() if {*t.cpp_macros} & {*self.defines}]
         if not (named or defined):
             raise usage_error(
-                "target",
+                "arguments",
                 f"no target is known by --npu-arch={self.arch}" if self.arch else "which target?",
                 fix="--npu-arch=dav-2201, or -DMEMORY_BASE (a2a3), -DREGISTER_BASE (a5)",
             )
@@ -153,7 +153,7 @@ class Loaded:
         for each in paths.values():
             if not each.exists():
                 raise usage_error(
-                    "library",
+                    "file",
                     f"a part of the library is gone: {each}",
                     fix="compile it again: what was compiled is kept in the cache",
                 )

@@ -82,7 +82,7 @@ class Blocks:
     def __init__(self, core_num: Any = None, **_: object) -> None:
         if is_active():
             raise fail(
-                "pypto.spmd",
+                "pypto.dispatch",
                 "pl.spmd inside a function for the device: blocks are dispatched from outside",
                 fix="write it in a function of pl.FunctionType.Orchestration or pl.jit.host",
             )
@@ -97,7 +97,7 @@ class Blocks:
 
     def __iter__(self) -> Any:
         raise fail(
-            "pypto.spmd",
+            "pypto.dispatch",
             "a loop over pl.spmd is outlined by PyPTO's compiler",
             fix="with pl.spmd(core_num=n): kernel(...), where the kernel asks pl.get_block_idx()",
         )

@@ -43,7 +43,7 @@ def _window(tensor: Any, name: str) -> Window:
     found = _windows.get(id(tensor))
     if found is None:
         raise fail(
-            "pypto.window",
+            "pypto.dispatch",
             f"pld.{name} is of a window: an array that every rank has",
             got=[("given", type(tensor).__name__)],
             fix="pld.window(pld.alloc_window_buffer(shape, dtype=...), shape) on the host",
@@ -53,7 +53,7 @@ def _window(tensor: Any, name: str) -> Window:
 
 def _outside(name: str) -> PtoError:
     return fail(
-        "pypto.world",
+        "pypto.dispatch",
         f"pld.{name} outside of a function under @pl.jit.host",
         fix="run the host's function: its configuration says which devices there are",
     )

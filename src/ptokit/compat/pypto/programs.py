@@ -296,7 +296,7 @@ class Prepared:
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         if len(self._programs) != 1:
             raise usage_error(
-                "pypto.worker",
+                "pypto.dispatch",
                 f"the worker has {len(self._programs)} programs",
                 fix="worker.run(compiled, *tensors) says which",
             )
