@@ -11,6 +11,7 @@ from pathlib import Path
 from ptokit import compat
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.entry import hide_frames
+from ptokit.base.usercode import compiled
 from ptokit.compat.device import libraries, shell
 
 _WITH_VALUE = ("-o", "--pto-arch", "--pto-level", "--target")
@@ -28,11 +29,11 @@ def python(words: list[str]) -> None:
         case ["-c", code, *rest]:
             sys.argv = ["-c", *rest]
             sys.path[0] = ""
-            exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+            exec(compiled(code, "<string>"), {"__name__": "__main__"})
         case [] | ["-", *_]:
             sys.argv = words or [""]
             sys.path[0] = ""
-            exec(compile(sys.stdin.read(), "<stdin>", "exec"), {"__name__": "__main__"})
+            exec(compiled(sys.stdin.read(), "<stdin>"), {"__name__": "__main__"})
         case [file, *rest] if not file.startswith("-"):
             sys.argv = [file, *rest]
             sys.path[0] = str(Path(file).resolve().parent)
