@@ -98,7 +98,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copied(top: Path) -> Path:
-    for name in ("src", "tests", "tools", "docs"):
+    for name in ("src", "tests", "tools", "docs", "examples"):
         shutil.copytree(ROOT / name, top / name)  # with what is compiled already
     shutil.copy(ROOT / "pyproject.toml", top)
     return top
