@@ -20,6 +20,7 @@ from ptokit.base.diagnostics import (
     PtoWarning,
 )
 from ptokit.base.dtypes import *
+from ptokit.base.entry import hide_frames as _hide_frames
 from ptokit.base.entry import public as _public
 from ptokit.base.enums import *
 from ptokit.base.precision import *
@@ -86,7 +87,12 @@ class Later:
         return self.__wrapped__.__doc__
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.__wrapped__(*args, **named)
+        function = self.__wrapped__
+        try:
+            return function(*args, **named)
+        except Exception as error:
+            _hide_frames(error)
+            raise
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Later, (self.__name__,)

@@ -24,7 +24,7 @@ def run(command: str, cwd: Path) -> str:
 
 
 def test_every_step_shows_what_the_page_says(tmp_path: Path) -> None:
-    for name in ("src", "tools", "docs", "tests"):
+    for name in ("src", "tools", "docs", "tests", "examples"):
         skip = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

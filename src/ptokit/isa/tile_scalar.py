@@ -49,6 +49,7 @@ from ptokit.isa.pointwise import (
 )
 from ptokit.isa.rules import (
     Predicate,
+    Words,
     disjoint,
     located,
     must,
@@ -169,16 +170,18 @@ def _in_either_order(rules: list[Rule]) -> list[Rule]:
     """The rules asked of whichever source is the tile; silent when there is no telling."""
 
     def adapted(one: Rule) -> Rule:
-        outcome = one.otherwise
-
         def either(holds: Predicate) -> Predicate:
             return lambda o: not _tile_and_scalar(o) or holds(_EitherOrder(o))
+
+        def told(words: Words) -> Words:
+            return words if isinstance(words, str) else lambda o: words(_EitherOrder(o))
 
         return replace(
             one,
             holds=either(one.holds),
             typed=None if one.typed is None else either(one.typed),
-            otherwise=outcome if isinstance(outcome, str) else lambda o: outcome(_EitherOrder(o)),
+            otherwise=told(one.otherwise),
+            fix=told(one.fix),
         )
 
     return [adapted(one) for one in rules]

@@ -93,7 +93,7 @@ def dot(a: Any, b: Any, acc: Value | None = None) -> Value:
     return multiplied(_staged(a), _staged(b), acc)
 
 
-def multiplied(left: Any, right: Any, acc: Value | None = None) -> Value:
+def multiplied(left: Factor, right: Factor, acc: Value | None = None) -> Value:
     """The product of matrices in L1, or where the cube takes them from."""
     (rows, inner), (other, cols) = left.shape, right.shape
     same = left.is_scaled or left.dtype is right.dtype

@@ -30,7 +30,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn
 from ptokit.machine.objects import pointer
 from ptokit.values.choice import fitting
-from ptokit.values.matrix import boxed, multiplied, stage
+from ptokit.values.matrix import InL1, boxed, multiplied, stage
 from ptokit.values.memory import load as load_value
 from ptokit.values.memory import store as store_value
 from ptokit.values.memory import view_of
@@ -361,13 +361,13 @@ def set_validshape(tile: Value, valid_rows: Any, valid_cols: Any) -> Value:
 @public
 def matmul(lhs: Value, rhs: Value, out_dtype: Any = None, **_: object) -> Value:
     """The product of two matrices in L0 or L1."""
-    return multiplied(_tile(lhs, "matmul"), _tile(rhs, "matmul"))
+    return multiplied(InL1(_tile(lhs, "matmul")), InL1(_tile(rhs, "matmul")))
 
 
 @public
 def matmul_acc(acc: Value, lhs: Value, rhs: Value, **_: object) -> Value:
     """A product added to another one, which is used up."""
-    return multiplied(_tile(lhs, "matmul_acc"), _tile(rhs, "matmul_acc"), acc)
+    return multiplied(InL1(_tile(lhs, "matmul_acc")), InL1(_tile(rhs, "matmul_acc")), acc)
 
 
 # ---- instructions of the same name ---------------------------------------------------------------
