@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import field
+from itertools import chain
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.flow import allocates, rebound
-from ptokit.ir.instructions import destinations
 from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.passes.facts import Known
 
@@ -34,6 +34,9 @@ class _Life:
 
     def __post_init__(self) -> None:
         self.sharing.append(self)
+
+    def covers(self, other: _Life) -> bool:
+        return self.start <= other.start and other.stop <= self.stop
 
 
 def overlaps(function: Function, known: Known) -> list[Diagnostic]:
@@ -67,27 +70,29 @@ def _collect(block: Block, known: Known, lives: dict[Value, _Life], clock: list[
         elif op.insn is not None and op.insn.binds:
             _lay(op, lives)
         elif op.insn is not None:
-            written = destinations(op)
-            for value in op.operands:
+            writes = {operand.name for operand in op.insn.operands if operand.writes}
+            for value, label in zip(op.operands, op.labels, strict=True):
                 life = lives.get(value)
                 if life is None:
                     continue
-                if value not in written:
+                if label not in writes:
                     life.reads.append((clock[0], op))
-                else:
-                    for each in life.sharing:
-                        if life.start <= each.start and each.stop <= life.stop:
-                            each.writes.append((clock[0], op))
+                    continue
+                for each in filter(life.covers, life.sharing):
+                    each.writes.append((clock[0], op))
         for region in op.regions:
             _collect(region, known, lives, clock)
 
 
 def _lay(op: Op, lives: dict[Value, _Life]) -> None:
-    """Note that a tile is laid over another one: nothing is read or written."""
+    """Note that a tile is laid over another one: it holds what was written to that before."""
     edge = rebound(op)
     if edge is not None and edge.name in lives and edge.value in lives:
         above, below = lives[edge.name].sharing, lives[edge.value].sharing
         if above is not below:
+            for each in above:
+                held = (lower.writes for lower in below if lower.covers(each))
+                each.writes = sorted(chain(each.writes, *held), key=_when)
             below += above
             for each in above:
                 each.sharing = below
