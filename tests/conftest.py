@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -28,6 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::ptokit.PtoWarning")
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError("--update-golden has no place in CI: expected files are reviewed")
+
+
+@pytest.fixture
+def ends_its_processes() -> Iterator[None]:
+    """A test leaves no process behind; those of C++ programs, from before, may stay."""
+    before = {each.pid for each in multiprocessing.active_children()}
+    yield
+    assert {each.pid for each in multiprocessing.active_children()} <= before
 
 
 # ---- engines -------------------------------------------------------------------------------------

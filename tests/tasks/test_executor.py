@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -47,6 +46,7 @@ def expected(ways: list[str], seconds: float = 0.5) -> list[tuple[int, str, Any,
     ]
 
 
+@pytest.mark.usefixtures("ends_its_processes")
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(WAYS, max_size=40), st.integers(2, 4), st.booleans(), st.sampled_from([2, 500]))
 def test_the_report_is_the_same_whoever_does_what(
@@ -62,9 +62,9 @@ def test_the_report_is_the_same_whoever_does_what(
     assert sorted(map(told, found)) == expected(ways)
     if ordered:
         assert [each.number for each in found] == list(range(len(ways)))
-    assert not multiprocessing.active_children()
 
 
+@pytest.mark.usefixtures("ends_its_processes")
 def test_a_task_that_hangs_is_ended_and_the_others_are_not(tmp_path: Path) -> None:
     ways = ["plain"] * 3 + ["hangs"] + ["slow"] * 12 + ["hangs", "plain"]
     for jobs in (1, 3):
@@ -73,7 +73,6 @@ def test_a_task_that_hangs_is_ended_and_the_others_are_not(tmp_path: Path) -> No
         found = executor.results(Work(act, (str(tmp_path),)), tasks(ways), ordered=True)
         assert list(map(told, found)) == expected(ways)
         assert time.monotonic() - began < 20
-        assert not multiprocessing.active_children()
 
 
 def test_one_process_takes_tasks_one_by_one() -> None:
@@ -143,11 +142,11 @@ def test_what_all_tasks_share_need_not_be_sent() -> None:
     assert [each.value[0] for each in results] == [46]
 
 
+@pytest.mark.usefixtures("ends_its_processes")
 def test_whoever_stops_leaves_no_process() -> None:
     found = Executor(3).results(Work(act), tasks(["plain"] * 9 + ["hangs"] * 4))
     next(found)
     found.close()
-    assert not multiprocessing.active_children()
 
 
 def test_a_process_ends_with_what_it_has_started() -> None:
