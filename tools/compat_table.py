@@ -1,6 +1,6 @@
 """Which programs of a public repository run unmodified on the stand-ins for MLIR and PyPTO.
 
-python tools/compat_table.py DIR... [--only REGEX] [--table FILE] [--seconds N]
+python tools/compat_table.py DIR... [--only REGEX] [--table FILE] [--seconds N] [--journal FILE]
 
 Every Python file in the folders that imports the bindings, or a library over them, is executed as a
 script, in a process of its own. What it builds is written as text and run on random arguments. The
@@ -10,6 +10,9 @@ themselves and assert what they compute: they have run when they end without an 
 work on whole tensors are told apart by what they are refused for: an operation of `pl` on a tensor.
 
 Programs with a device are run as their folder says: by the commands of its README.md, in a copy.
+
+All of it takes long. With a journal, what became of each program is noted as soon as it is known,
+and a run that was stopped goes on where it was; what commands have made lies in a folder beside it.
 """
 
 from __future__ import annotations
@@ -24,9 +27,12 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from ptokit.compat.device.shell import environment
 from ptokit.folders.runs import Outcome, Status, run_folder
@@ -38,16 +44,20 @@ _OF_TENSORS = "`pypto.tensor`"
 # Commands in a README.md: of a block for the shell, or of one that does not say what it is.
 _BLOCK = re.compile(r"^```(?:bash|sh|shell)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^(?:\$ )?((?:bash|python3?) .*?)(?:\s+#.*)?$", re.MULTILINE)
+_OPEN = re.compile(r"<\w+>")  # a word for the reader to fill in
 _KILLED = tuple(way for s in (signal.SIGXCPU, signal.SIGKILL) for way in (-s, 128 + s))
 # Findings about a program that its own checks do not see: it runs again beside them.
 _SLACK = 1 << 20
 _BESIDE = {
     "gm-bounds": ("PTOKIT_SLACK", str(_SLACK)),
     "E6": ("PTOKIT_ALLOW", "E6"),
+    "E8": ("PTOKIT_ALLOW", "E8"),
     "poison-read": ("PTOKIT_ALLOW", "poison-read"),
 }
 _USES = re.compile(r"^\s*(?:from|import)\s+(?:(?:ptoas\.)?mlir|ptodsl)\b", re.MULTILINE)
 _SIDE = 32
+# A program with a mistake, for the tests of a tool.
+_MISTAKEN = re.compile(r"_(invalid|xfail)\.py$")
 _PYPTO = re.compile(r"^\s*(?:from|import)\s+pypto\.language\b", re.MULTILINE)
 # What a file imports that is about devices, not about programs.
 _DEVICE = re.compile(r"^\s*(?:from|import)\s+(?:torch|torch_npu|acl)\b", re.MULTILINE)
@@ -111,10 +121,12 @@ every `assert` of theirs. *Of whole tensors* are those that call an operation of
 Commands are those of the README.md of a folder that are there for a device: its tool chain, its
 libraries and its tensors are the stand-ins. They ran when they ended with 0, with every comparison
 of theirs; *beside a finding* are those that end well although something true is to be said of them:
-a kernel leaves its array (`gm-bounds`: more room lies behind each), races (`E6`: it is allowed), or
-reads what nothing has written (`poison-read`: allowed).
+a kernel leaves its array (`gm-bounds`: more room lies behind each), races (`E6`, `E8`: they are
+allowed), or reads what nothing has written (`poison-read`: allowed).
 
-What programs that did not run were refused for is what ptokit says about them.
+What programs that did not run were refused for is what ptokit says about them. *Refused, as named*
+are programs with a mistake, for tests of another tool (`..._invalid.py`), that break a rule here;
+one that is listed was stopped for something else.
 """
 
 
@@ -124,8 +136,8 @@ class Told:
 
     file: str
     is_built: bool
-    runs: tuple[Outcome, ...] = ()
-    reason: str = ""
+    reason: str = ""  # why it was not built, or has not run
+    is_refused: bool = False  # for breaking a rule
     is_script: bool = False  # which runs its kernels itself
 
     @property
@@ -134,17 +146,36 @@ class Told:
 
     @property
     def has_run(self) -> bool:
-        if self.is_script:
-            return not self.reason
-        return bool(self.runs) and all(each.status is Status.RAN for each in self.runs)
+        return not self.reason
 
     @property
-    def why(self) -> str:
-        """Why it was not built, or has not run."""
-        bad = [each for each in self.runs if each.status is not Status.RAN]
-        codes = dict.fromkeys(d.code for each in bad for d in each.diagnostics)
-        first = bad[0].reason if bad else self.reason
-        return f"{', '.join(f'`{code}`' for code in codes)} {first}".strip()
+    def is_as_named(self) -> bool:
+        """Whether it is refused, and its name says that it is to be."""
+        return self.is_refused and _MISTAKEN.search(self.file) is not None
+
+
+class Journal:
+    """What is known of the programs of a repository, kept in a file if there is one to keep it."""
+
+    def __init__(self, file: Path | None, root: Path) -> None:
+        self._file, self._root = file, root.name
+        self.folder = file and file.with_suffix(".copies")
+        lines = file.read_text("utf-8").splitlines() if file and file.exists() else []
+        noted = map(json.loads, lines)
+        self._known = {what: known for where, what, known in noted if where == self._root}
+
+    def has(self, what: str) -> bool:
+        return what in self._known
+
+    def get(self, what: str, find: Callable[[], Told | Command | None]) -> dict[str, Any] | None:
+        """The fields of what became of something: as noted, or found now."""
+        if what not in self._known:
+            found = find()
+            self._known[what] = None if found is None else asdict(found)
+            if self._file:
+                with self._file.open("a", encoding="utf-8") as file:
+                    print(json.dumps([self._root, what, self._known[what]]), file=file)
+        return self._known[what]
 
 
 def programs(root: Path, only: str) -> list[Path]:
@@ -160,7 +191,7 @@ def programs(root: Path, only: str) -> list[Path]:
     return found
 
 
-def scripts(root: Path, only: str, seconds: float) -> list[Told]:
+def scripts(root: Path, only: str, seconds: float, journal: Journal) -> list[Told]:
     """What becomes of the files for PyPTO that are there to be run."""
     files = [
         file
@@ -170,16 +201,19 @@ def scripts(root: Path, only: str, seconds: float) -> list[Told]:
         and "__main__" in text
         and not file.name.startswith("test_")
     ]
-    if not files:
-        return []
-    words = [sys.executable, "-c", _SCRIPTS, f"{seconds:.0f}", *map(str, files)]
+    names = [str(file.relative_to(root)) for file in files]
+    wanted = [str(f) for f, name in zip(files, names, strict=True) if not journal.has(name)]
+    words = [sys.executable, "-c", _SCRIPTS, f"{seconds:.0f}", *wanted]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([*_own(), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(words, env=env, cwd=root, capture_output=True, text=True, check=True)
-    found: list[Told] = []
-    for line in done.stdout.splitlines():
-        file, why = json.loads(line)
-        found.append(Told(str(Path(file).relative_to(root)), not why, (), why, is_script=True))
-    return found
+    if wanted:
+        with subprocess.Popen(words, env=env, cwd=root, stdout=PIPE, stderr=DEVNULL) as running:
+            for line in running.stdout or ():
+                file, why = json.loads(line)
+                name = str(Path(file).relative_to(root))
+                journal.get(name, partial(Told, name, not why, why, is_script=True))
+        if running.returncode:
+            raise subprocess.CalledProcessError(running.returncode, words)
+    return [Told(**known) for name in names if (known := journal.get(name, lambda: None))]
 
 
 @dataclass(frozen=True)
@@ -192,11 +226,11 @@ class Command:
     beside: str = ""  # findings that it ran beside
 
 
-def walkthroughs(root: Path, only: str, seconds: float) -> list[Command]:
+def walkthroughs(root: Path, only: str, seconds: float, journal: Journal) -> list[Command]:
     """What becomes of the commands by which folders say that their programs are run."""
     found: list[Command] = []
     with TemporaryDirectory() as place:
-        copy = Path(place, root.name)
+        copy = Path(journal.folder or place, root.name)  # the next command wants what one has made
         for readme in sorted(root.rglob("README.md")):
             folder = readme.parent.relative_to(root)
             commands = commands_of(readme)
@@ -204,7 +238,10 @@ def walkthroughs(root: Path, only: str, seconds: float) -> list[Command]:
                 continue
             if not copy.exists():
                 shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git"))
-            found += [run_command(copy, str(folder), each, seconds) for each in commands]
+            for each in commands:
+                run = partial(run_command, copy, str(folder), each, seconds)
+                if known := journal.get(f"{folder}: {each}", run):
+                    found.append(Command(**known))
     return found
 
 
@@ -218,7 +255,11 @@ def commands_of(readme: Path) -> list[str]:
         return []
     blocks = _BLOCK.findall(readme.read_text("utf-8", errors="replace"))
     found = next(filter(None, (_COMMAND.findall(each) for each in blocks)), [])
-    return [each for each in found if (readme.parent / each.split()[1]).is_file()]
+    return [
+        each
+        for each in found
+        if (readme.parent / each.split()[1]).is_file() and not _OPEN.search(each)
+    ]
 
 
 def run_command(copy: Path, folder: str, words: str, seconds: float) -> Command:
@@ -281,7 +322,11 @@ def told(file: Path, root: Path, seconds: float) -> Told | None:
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error[" in line]
             last = (lines or done.stderr.strip().splitlines() or [""])[-1]
-            return Told(name, False, reason=re.sub(r"^.*?error\[", "[", last))
+            why = re.sub(r"^.*?error\[", "[", last)
+            said = done.stderr.partition("Traceback (")[0].strip().splitlines()
+            if "ended with exit code" in why and said:
+                why = f"{why}: {said[-1]}"
+            return Told(name, False, why)
         runs = run_folder(folder, seed=1, sync="insert", max_seconds=seconds)
         if any(each.status is Status.REFUSED for each in runs):  # it may be for the other target
             other = run_folder(folder, seed=1, target="a5", sync="insert", max_seconds=seconds)
@@ -290,7 +335,15 @@ def told(file: Path, root: Path, seconds: float) -> Told | None:
             Path(folder, "runs.toml").write_text("".join(_tables(Path(folder))), "utf-8")
             sized = run_folder(folder, seed=1, sync="insert", max_seconds=seconds)
             runs = max(runs, sized, key=_merit)
-        return Told(name, True, tuple(runs))
+        return Told(name, True, _why(runs), any(r.status is Status.REFUSED for r in runs))
+
+
+def _why(runs: Sequence[Outcome]) -> str:
+    """Why not all of them ran."""
+    bad = [each for each in runs if each.status is not Status.RAN]
+    codes = dict.fromkeys(d.code for each in bad for d in each.diagnostics)
+    said = f"{', '.join(f'`{code}`' for code in codes)} {bad[0].reason if bad else ''}".strip()
+    return said or ("did not run" if bad else "")
 
 
 def _tables(folder: Path) -> Iterator[str]:
@@ -329,18 +382,21 @@ def table(root: Path, found: list[Told], commands: list[Command]) -> str:
     programs_ = [each for each in found if not each.is_script]
     scripts_ = [each for each in found if each.is_script]
     if programs_:
-        counts = {"programs": lambda m: True, "built": lambda m: m.is_built, "ran": _has_run}
+        counts: dict[str, Callable[[Told], bool]] = {}
+        counts |= {"programs": lambda m: True, "built": lambda m: m.is_built, "ran": _has_run}
+        if any(each.is_as_named for each in programs_):
+            counts["refused, as named"] = lambda m: m.is_as_named
         lines += _counted(programs_, counts)
     if scripts_:
         counts = {"programs": lambda m: True, "of whole tensors": lambda m: m.is_of_tensors,
                   "ran": _has_run}  # fmt: skip
         lines += _counted(scripts_, counts)
-    rest = [each for each in found if not each.has_run]
+    rest = [each for each in found if not (each.has_run or each.is_as_named)]
     if rest:
         lines += ["\n| program | built | why it does not run |", "|---|---|---|"]
         for each in rest:
             lines.append(
-                f"| {each.file} | {'yes' if each.is_built else 'no'} | {_cell(each.why)} |"
+                f"| {each.file} | {'yes' if each.is_built else 'no'} | {_cell(each.reason)} |"
             )
     if commands:
         lines += ["\n| folder | commands | ran | beside a finding |", "|---|---|---|---|"]
@@ -385,13 +441,23 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a pattern for the names of files")
     parser.add_argument("--table", type=Path, help="the page to write")
     parser.add_argument("--seconds", type=float, default=20, help="for one file")
+    parser.add_argument("--journal", type=Path, help="where to note what is known, and go on")
     asked = parser.parse_args()
     page = HEADER
+    if asked.only:
+        page += (
+            f"\nOf the repositories only files and folders that match `{asked.only}` were run.\n"
+        )
     for root in asked.folders:
-        found = (told(file, root, asked.seconds) for file in programs(root, asked.only))
-        members = [each for each in found if each is not None]
-        members += scripts(root, asked.only, asked.seconds)
-        page += table(root, members, walkthroughs(root, asked.only, asked.seconds))
+        journal = Journal(asked.journal, root)
+        members: list[Told] = []
+        for file in programs(root, asked.only):
+            name = str(file.relative_to(root))
+            if known := journal.get(name, partial(told, file, root, asked.seconds)):
+                members.append(Told(**known))
+        members += scripts(root, asked.only, asked.seconds, journal)
+        commands = walkthroughs(root, asked.only, asked.seconds, journal)
+        page += table(root, members, commands)
     if asked.table:
         asked.table.write_text(page, "utf-8")
     else:

@@ -3,17 +3,21 @@
     python tools/compiled.py            print a line for every instruction
     python tools/compiled.py TCVT       and the calls of one that run as their body does
     python tools/compiled.py micro      the same of the operations of scopes
+    python tools/compiled.py count DIR  how often each occurs in the `.pto` files of a folder
 
 A call is every sample of an instruction, on every target that has it; the others run as the NumPy
-code of their record, which gives the same bytes.
+code of their record, which gives the same bytes. `instruction_counts.json` is what `count` printed
+for the programs of a public assembler.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +29,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.location import Location
 from ptokit.engines.compiled.replay import Tape
 from ptokit.engines.compiled.scopes import lacks
-from ptokit.from_text import loads
+from ptokit.from_text import load_parts, loads
 from ptokit.frontend.session import running
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.micro import MICRO, Micro
@@ -37,28 +41,19 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.objects import GlobalObject
 from tests.support import sample_operands
 
-_OFTEN = """
-    TLOAD TSTORE TEXTRACT TCVT TMATMUL TMATMUL_ACC TMOV TADD TMULS TMUL TROWEXPANDMUL TEXPANDS
-    TCOLEXPANDMUL TADDS TROWSUM TSUB TPUSH TPOP TEXP TCI TDIV TROWMAX TMAX TGATHER TFILLPAD TDIVS
-    TROWEXPANDDIV TRECIP TMAXS TQUANT TNEG TMINS TSUBS TROWEXPANDSUB TINSERT TSQRT TABS
-    TCOLEXPAND TRSQRT TGEMV TROWMIN TCOLSUM TCOLMAX TROWEXPANDADD TCOLMIN TPRELU TROWPROD TTRANS
-    TCOLEXPANDDIV TROWEXPANDMAX TCONCAT TCOLPROD TXORS TROWEXPAND TXOR TREM TMIN TROWEXPANDMIN
-    TCOLEXPANDADD TTRI TCOLEXPANDSUB TAXPY TLRELU TRELU TIMG2COL TDEQUANT
-    TLOG TPARTADD TPARTMAX TPARTMIN SETVAL TSEL TSELS TCMP TCMPS
-    TROWARGMAX TROWARGMIN TSORT32 TMRGSORT TGATHERB TSCATTER TMATMUL_MX TGEMV_MX
-"""
-_AS_BODIES = """
-    TCOLARGMAX TCOLARGMIN TREMS
-    THISTOGRAM
-"""
-OFTEN = _OFTEN.split()  # those of almost all lines of public programs
-AS_BODIES = _AS_BODIES.split()  # as frequent as the last of them, and not compiled
+MANY = 60  # of the most frequent ones, which all are to have code
+
+# Why some of them have none.
+WITHOUT = {
+    "GETVAL": "it hands a value on: a program that asks for one is not repeated",
+    "TPRINT": "it writes to the terminal",
+}
 
 
 # Of scopes: what indices and counts of data decide, streams, and what permutes by a prefix. Some of
 # them are compiled where their masks are known when a scope is written.
 _OF_SCOPES = """
-    vselr vmulscvt vsldb vgather2 vgather2_bc vgatherb vsstb vscatter vsqz vusqz vsunpack vldas
+    vselr vsldb vgather2 vgather2_bc vgatherb vsstb vscatter vsqz vusqz vsunpack vldas
     vldus init_align vstus vstas vstur vstar sprclr pstu sprsti sprsts vmi.vselr vmi.channel_split
     vmi.channel_merge vmi.unpack vmi.pack vmi.active_prefix_index vmi.compress vmi.expand_load
     vmi.vgather vmi.vgatherb vmi.gather vmi.compress_store vmi.vscatter vmi.scatter vmi.vdhist
@@ -134,6 +129,27 @@ def _look(sample: Sample, found: Coverage) -> None:
         found.lacks.setdefault(reason, []).append(str(sample))
 
 
+def counted() -> dict[str, int]:
+    """How often programs use each instruction that moves data, the most frequent first."""
+    found = json.loads(Path(__file__).with_name("instruction_counts.json").read_text("utf-8"))
+    return {name: n for name, n in found.items() if covered(INSTRUCTIONS[name]).calls}
+
+
+def often() -> list[str]:
+    """The instructions that programs use most."""
+    return list(counted())[:MANY]
+
+
+def count(folder: Path) -> dict[str, int]:
+    """How often each instruction occurs in the files that can be read."""
+    found: Counter[str] = Counter()
+    for path in sorted(folder.rglob("*.pto")):
+        with contextlib.suppress(PtoError):
+            for program in load_parts(path).values():
+                found.update(op.insn.name for op in program.module.walk() if op.insn is not None)
+    return dict(found.most_common())
+
+
 def in_examples() -> list[str]:
     """The instructions that the examples call."""
     files = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
@@ -142,6 +158,9 @@ def in_examples() -> list[str]:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["count"]:
+        print(json.dumps(count(Path(sys.argv[2])), indent=1))
+        return
     is_micro = sys.argv[1:] == ["micro"]
     names = sys.argv[1:] or list(INSTRUCTIONS)
     if is_micro:
@@ -160,12 +179,17 @@ def main() -> None:
     if is_micro or not sys.argv[1:]:
         print(f"\n{whole} of {len(names)} are compiled, {some} for some of their operands")
     if not sys.argv[1:]:
-        for group, of in (("the examples", in_examples()), ("most programs", [*OFTEN, *AS_BODIES])):
-            counted = {name: covered(INSTRUCTIONS[name]) for name in of}
-            working = {name: each for name, each in counted.items() if each.calls}
+        for group, of in (("the examples", in_examples()), ("most programs", often())):
+            every = {name: covered(INSTRUCTIONS[name]) for name in of}
+            working = {name: each for name, each in every.items() if each.calls}
             lacking = [name for name, each in working.items() if not each.compiled]
-            count = f"{len(working) - len(lacking)} of {len(working)} instructions"
-            print(f"{count} of {group} are compiled{', not ' * bool(lacking)}{', '.join(lacking)}")
+            print(f"{len(working) - len(lacking)} of {len(working)} of {group} are compiled")
+            print(
+                *(f"    not {name}: {WITHOUT.get(name, 'not yet')}" for name in lacking), sep="\n"
+            )
+        used = list(counted().values())
+        share = sum(used[:MANY]) / sum(used)
+        print(f"the {MANY} of most programs are {share:.1%} of what these have that moves data")
 
 
 if __name__ == "__main__":

@@ -57,14 +57,16 @@ class Site:
         self.pages["zh/README.md"] = index(list(INSTRUCTIONS.values()), "zh")
 
     def _instruction(self, insn: Insn) -> None:
-        """The figure of an instruction, in its page and in the Chinese one."""
-        figure = f"pictures/isa/{insn.name}.svg"
-        self.pages[f"zh/{insn.name}.md"] = lambda: _with_figure(_plain(markdown(insn, "zh")), insn)
+        """The figure of an instruction in its page and the Chinese one; each leads to the other."""
+        english, chinese = f"isa/{insn.name}.md", f"zh/{insn.name}.md"
+        self.pages[chinese] = lambda: _led(
+            _with_figure(_plain(markdown(insn, "zh")), insn), "English", english
+        )
+        page = str(self.pages[english])
         if insn.targets - {"cpu"}:
-            self.pages[figure] = lambda: insn_svg(insn)
-            self.pages[f"isa/{insn.name}.md"] = _with_figure(
-                str(self.pages[f"isa/{insn.name}.md"]), insn
-            )
+            self.pages[f"pictures/isa/{insn.name}.svg"] = lambda: insn_svg(insn)
+            page = _with_figure(page, insn)
+        self.pages[english] = _led(page, "中文", chinese)
 
     def _page(self, path: Path, place: str) -> str:
         """A page of the repository with links that work on the site."""
@@ -171,6 +173,12 @@ def _with_figure(page: str, insn: Insn) -> str:
     head, first, rest = page.split("\n\n", 2)
     figure = f"![{insn.name}](../pictures/isa/{insn.name}.svg)"
     return "\n\n".join([head, first, figure, rest])
+
+
+def _led(page: str, word: str, place: str) -> str:
+    """The page with a link behind its title that leads to the same in another language."""
+    head, rest = page.split("\n\n", 1)
+    return f"{head}\n\n[{word}](../{place})\n\n{rest}"
 
 
 def _source(path: Path, name: str) -> str:

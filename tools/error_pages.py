@@ -127,7 +127,8 @@ def _value(word: str) -> Any:
 def _run_command(entry: Entry, program: str) -> list[tuple[str, str]]:
     from importlib import import_module
 
-    from ptokit.cli import COMMANDS, app
+    from ptokit.cli import COMMANDS
+    from ptokit.cli.parser import app
 
     there = {each.name for each in app.registered_commands}
     for name in COMMANDS.keys() - there:

@@ -11,6 +11,10 @@ def main() -> None:
         print(f"ptokit {version('ptokit')}")
         return
     gc.disable()  # until the command is loaded: all that is made till then is kept
+    from ptokit.base.starting import late
+
+    for library in ("numpy", "ml_dtypes"):  # whoever only reads a text computes nothing
+        late(library)
     from ptokit.cli import main
 
     main()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from types import FunctionType
-from typing import Any, ClassVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from ptokit.base.diagnostics import Diagnostic, PtoError, fail, usage_error
 from ptokit.base.dtypes import ArrayType
 from ptokit.base.entry import public
 from ptokit.base.location import Location
-from ptokit.from_text import TextSource, written_source
 from ptokit.frontend.advice import at_the_users_line
 from ptokit.frontend.arguments import admitted, as_passed, is_parameter, leaves_of
 from ptokit.frontend.declared import MISSING, declared, sample
@@ -36,6 +36,9 @@ from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.machine.foreign import carries_array
 from ptokit.machine.gm import as_array
 from ptokit.passes.finish import AS_WRITTEN, FINISHED, finish
+
+if TYPE_CHECKING:
+    from ptokit.from_text import TextSource
 
 # What runs the body: one stream that plays every part, one kind of core, or a whole cluster.
 _SEED = 7  # of the arrays that a signature declares
@@ -185,6 +188,8 @@ class PythonSource:
         self, finished: Callable[[], Module], arguments: Mapping[str, Any]
     ) -> tuple[TextSource, tuple[Any, ...]]:
         module = finished()
+        from ptokit.from_text import written_source  # few programs go to other processes
+
         return written_source(module), self.programs(module, arguments).args
 
     def rewritten(self, text: str) -> PythonSource:
@@ -211,7 +216,7 @@ def _is_fixed(value: Any) -> bool:
     """Whether a value cannot change, and so can be remembered."""
     try:
         hash(value)
-    except TypeError:
+    except (TypeError, ValueError):  # the second of memory that may be written
         return False
     return True
 
@@ -219,11 +224,14 @@ def _is_fixed(value: Any) -> bool:
 def _changeable(arguments: Mapping[str, Any]) -> PtoError:
     """The error of an argument that a kernel is specialised for although it may change."""
     name, value = next((n, v) for n, v in arguments.items() if not _is_fixed(v))
+    fix = "pass arrays by position; a constant is a number, a string, a type or a tuple"
+    with suppress(TypeError):
+        fix = f"np.asarray({name}) is an array over its {memoryview(value).nbytes} bytes"
     return fail(
         "argument-type",
         f"{name} is fixed when the kernel is lowered, but a {type(value).__name__} may change",
         got=[(name, value)],
-        fix="pass arrays by position; a constant is a number, a string, a type or a tuple",
+        fix=fix,
     )
 
 

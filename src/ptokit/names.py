@@ -6,7 +6,6 @@ from enum import EnumType as _EnumType
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ptokit import comm
 from ptokit.base import comm_enums as _comm_enums
 from ptokit.base import dtypes as _dtypes
 from ptokit.base import enums as _enums
@@ -24,6 +23,7 @@ from ptokit.base.entry import hide_frames as _hide_frames
 from ptokit.base.entry import public as _public
 from ptokit.base.enums import *
 from ptokit.base.precision import *
+from ptokit.base.starting import late as _late
 from ptokit.base.starting import uncollected as _uncollected
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend import api as _api
@@ -40,17 +40,18 @@ from ptokit.frontend.helpers import static_range
 from ptokit.frontend.pipes import *
 from ptokit.frontend.sections import cube_section, vector_section
 from ptokit.frontend.session import device, reset
-from ptokit.frontend.supports import supports
 from ptokit.frontend.tensor_types import *
 from ptokit.frontend.types import *
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 
 if TYPE_CHECKING:
+    from ptokit import comm
     from ptokit.folders.goldens import run_goldens
     from ptokit.folders.runs import run_folder
     from ptokit.from_cpp import cpp
     from ptokit.from_python import kernel
     from ptokit.from_text import load, load_parts, loads
+    from ptokit.frontend.supports import supports
     from ptokit.ir.limits import TextLimits
     from ptokit.kernels import Kernel
 
@@ -65,11 +66,12 @@ _LATE = {
     "loads": "ptokit.from_text",
     "run_folder": "ptokit.folders.runs",
     "run_goldens": "ptokit.folders.goldens",
+    "supports": "ptokit.frontend.supports",
     "TextLimits": "ptokit.ir.limits",
 }
 
 
-_CALLED = {"cpp", "load", "load_parts", "loads", "run_folder", "run_goldens"}
+_CALLED = {"cpp", "load", "load_parts", "loads", "run_folder", "run_goldens", "supports"}
 
 
 class Later:
@@ -163,4 +165,6 @@ __all__ += _pipes.__all__
 __all__ += _tensor_types.__all__
 __all__ += _types.__all__
 
+_late("ptokit.comm")  # few kernels talk to other devices
+globals()["comm"] = import_module("ptokit.comm")
 LOADED = {name: value for name, value in globals().items() if name in {*__all__} - _LATE.keys()}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import pickle
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from types import FunctionType
+from typing import Any, ClassVar
 
 import pytest
 
@@ -65,6 +68,111 @@ def test_methods() -> None:
     assert not hasattr(Point, "marks")
     assert Plain(3) == Plain(3) != Named(3)
     assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_a_method_is_made_when_it_is_called() -> None:
+    """One at a time: most classes are never compared or shown."""
+
+    @dataclass(frozen=True)
+    class Fresh:
+        a: int
+
+    def made() -> set[str]:
+        return {name for name in METHODS if isinstance(vars(Fresh)[name], FunctionType)}
+
+    assert made() == set()
+    one = Fresh(1)
+    assert made() == {"__init__"}
+    assert one == Fresh(1)
+    assert made() == {"__init__", "__eq__"}
+    assert (repr(one)[-10:], hash(one)) == ("Fresh(a=1)", hash((1,)))
+    assert made() == {*METHODS}
+
+
+METHODS = ("__init__", "__repr__", "__eq__", "__hash__")
+
+
+class _Ways:
+    """Classes as they are written, before they are decorated."""
+
+    class Empty:
+        """Without fields."""
+
+    class Values:
+        a: int
+        b: str = "x"
+        c: list[int] = field(default_factory=list[int], repr=False)
+        d: float = field(default=1.5, compare=False)
+        e: int = field(default=2, init=False)
+        f: list[int] = field(default_factory=list[int], init=False, hash=False)
+        kind: ClassVar[str] = "values"
+
+    class Equal:
+        a: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    class Hashed:
+        a: int
+
+        def __hash__(self) -> int:
+            return 7
+
+    class Constructed:
+        a: int = 3
+
+        def __init__(self) -> None:
+            object.__setattr__(self, "a", 4)
+
+
+def written(kind: type[Any]) -> Any:
+    """A class of the same lines."""
+    body = {k: v for k, v in vars(kind).items() if k not in ("__dict__", "__weakref__")}
+    return type(kind.__name__, (), body)
+
+
+def answer(ask: Callable[[], Any]) -> str:
+    try:
+        return str(ask())
+    except (TypeError, AttributeError) as error:  # what is frozen raises a kind of the latter
+        return repr(error)
+
+
+def described(kind: Any, has_eq: bool, has_repr: bool) -> dict[str, str]:
+    """All that can be asked of a class and of its instances."""
+    given = () if kind.__name__ in ("Empty", "Constructed") else (5,)
+    one, other = kind(*given), kind(*given)
+    return {
+        "fields": str(dataclasses.fields(kind)),
+        "parameters": repr(kind.__dataclass_params__),
+        "places": str(kind.__match_args__),
+        "signature": str(inspect.signature(kind)),
+        "annotations": str(inspect.get_annotations(kind.__init__)),
+        "values": str(vars(one)),
+        "of the class": str(getattr(kind, "e", None)),
+        "too many": answer(lambda: kind(1, 2, 3, 4, 5, 6, 7)),
+        "assigned": answer(lambda: setattr(one, "a", 8)),
+        "deleted": answer(lambda: delattr(other, "a")),
+        "shown": repr(kind(*given)) if has_repr else "",
+        "alike": str((kind(*given) == kind(*given), kind(*given) == 3)) if has_eq else "",
+        "hash": answer(lambda: hash(kind(*given))) if has_eq else "",
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"frozen": True}, {"eq": False}, {"repr": False}, {"frozen": True, "eq": False}],
+    ids=str,
+)
+@pytest.mark.parametrize("name", [name for name in vars(_Ways) if not name.startswith("_")])
+def test_as_python_makes_them(name: str, options: dict[str, bool]) -> None:
+    asked = options.get("eq", True), options.get("repr", True)
+    ours, pythons = (
+        described(make(**options)(written(vars(_Ways)[name])), *asked)
+        for make in (dataclass, dataclasses.dataclass)
+    )
+    assert ours == pythons
 
 
 def test_frozen() -> None:

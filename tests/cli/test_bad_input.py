@@ -191,7 +191,6 @@ def test_what_the_computer_cannot_do_is_no_bug(
         raise error
 
     monkeypatch.setattr(targets, "command", command)
-    monkeypatch.setattr(cli.app, "registered_commands", [])  # each is looked up once
     found = ptokit("targets")
     assert (found[0], said in found[2]) == (code, True)
 
@@ -337,7 +336,8 @@ def test_only_commands_that_say_so_import_a_python_file(command: str, tmp_path: 
     ptokit(command, str(file))
     assert mark.exists() == (command in IMPORTS)
     page = (Path(__file__).parents[2] / "docs/guide/command-line.md").read_text()
-    assert "`check` and `fix` import" in page
+    said, _, _ = page.partition(" import a Python file that they are given")
+    assert (f"`{command}`" in said.splitlines()[-1]) == (command in IMPORTS)
 
 
 def test_loading_a_text_imports_nothing(tmp_path: Path) -> None:
@@ -413,3 +413,11 @@ def test_arrays_of_the_command_line_pass_the_gate_of_memory(
     assert ptokit("run", str(program), good, good)[0] == 0
     status, out, err = ptokit("run", str(program), good, bad)
     assert status in (1, 2), out + err
+
+
+@pytest.mark.parametrize("words", [["run", "--compat", "no.py"], ["fmt", "k.py"]])
+def test_files_that_a_command_cannot_take(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text("import ptokit\n")
+    done = ptokit(*words[:-1], tmp_path / words[-1])
+    assert done.returncode == 2
+    assert done.stderr.startswith("error[file]: ")

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ptokit.base.diagnostics import UsageError
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
 from ptokit.cli.answer import Exit
+from ptokit.cli.parser import app
 
 ROOT = Path(__file__).resolve().parents[2]
 EMPTY = "func.func @f() {\n  return\n}\n"
@@ -83,6 +84,45 @@ def test_kernels_are_checked_for_the_arguments_they_declare(cli: CliRunner, tmp_
     ] * 4
 
 
+UNDER_MAIN = """\
+import sys
+from ptokit import *
+{kernels}
+if __name__ == "__main__":
+    import numpy as np
+    x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
+    assert len(sys.argv) == 1
+    add[1](x, x, y)
+    racy[1](x, y)
+    sys.exit(0)
+"""
+
+
+def test_calls_under_main_are_taken_when_the_file_is_to_run(cli: CliRunner, tmp_path: Path) -> None:
+    file = tmp_path / "k.py"
+    undeclared = (ADD + RACY).replace(": float32[16, 64]", "")
+    file.write_text(UNDER_MAIN.format(kernels=undeclared))
+    result, found = checked(cli, str(file))
+    assert [each.partition("@")[0] for each in found] == ["check.arguments"] * 2
+    assert "ptokit check --run" in json.loads(result.stdout)["diagnostics"][0]["fix"]
+    result, found = checked(cli, str(file), "--run")
+    assert found == ["E6@18"]
+    report = json.loads(result.stdout)["checked"]
+    assert {c["kernel"]: c["errors"] for c in report} == {"add": 0, "racy": 1}
+    file.write_text(file.read_text().replace("    racy[1](x, y)\n", ""))
+    _, found = checked(cli, str(file), "--run")
+    assert found == ["check.arguments@13"]  # which nothing calls
+
+
+def test_an_error_of_the_run_hides_no_warning(cli: CliRunner, tmp_path: Path) -> None:
+    file = tmp_path / "k.py"
+    narrow = "    b = Tile[TileType.Vec, float32, 16, 64, BLayout.RowMajor, 16, 32]()\n"
+    narrow += "    TASSIGN(b, 0x1000)\n    TLOAD(b, GlobalTensor(x))\n"
+    load = "    TLOAD(a, GlobalTensor(x))\n"
+    file.write_text("from ptokit import *\n" + RACY.replace(load, narrow + load))
+    assert checked(cli, str(file))[1] == ["PA-0044@9", "E6@11"]
+
+
 @pytest.mark.parametrize("head", ["", "from __future__ import annotations\n"])
 def test_a_right_file_says_what_was_checked(cli: CliRunner, tmp_path: Path, head: str) -> None:
     file = tmp_path / "k.py"
@@ -123,6 +163,7 @@ def test_what_cannot_be_checked_is_not_clean(
 
 def test_a_misspelt_import_is_asked_about(cli: CliRunner) -> None:
     result = cli.invoke(app, ["check", "-"], input="from ptokit import TLAOD\n")
+    assert "<stdin>:1: error[check.import]" in result.output, "at the line of the file"
     assert "fix: did you mean TLOAD(dst, src)?" in result.output
 
 

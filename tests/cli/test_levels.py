@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ptokit.base.diagnostics import UsageError
-from ptokit.cli import app
+from ptokit.cli import switches
 from ptokit.cli.check import command
-from ptokit.cli.steps import switches
+from ptokit.cli.parser import app
 
 TILE = "!pto.tile_buf<vec, 16x64xf32>"
 PLACED = f"""func.func @f(%s: f32) {{

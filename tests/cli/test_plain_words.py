@@ -11,15 +11,15 @@ from typing import Any, get_args
 
 import pytest
 import typer
-from typer.models import OptionInfo
 from typer.testing import CliRunner
 
-from ptokit.cli import COMMANDS, app, register
+from ptokit.cli import COMMANDS, prepared
 from ptokit.cli.answer import choose_json
+from ptokit.cli.declared import Option
+from ptokit.cli.parser import in_typers_terms
 from ptokit.cli.plain_words import plainly
 
-register(())
-CALLBACKS = {each.name: each.callback for each in app.registered_commands}
+CALLBACKS = {name: prepared(name) for name in COMMANDS}
 
 
 def typers(command: Callable[..., Any], words: list[str]) -> dict[str, Any] | None:
@@ -31,7 +31,7 @@ def typers(command: Callable[..., Any], words: list[str]) -> dict[str, Any] | No
         seen.append(given)
 
     alone = typer.Typer()
-    alone.command()(note)
+    alone.command()(in_typers_terms(note))
     CliRunner().invoke(alone, words)
     choose_json(False)
     return seen[0] if seen else None
@@ -40,16 +40,14 @@ def typers(command: Callable[..., Any], words: list[str]) -> dict[str, Any] | No
 def lines(name: str) -> Iterator[list[str]]:
     """Uses of a command: each option alone, twice, and behind the arguments; some are mistakes."""
     command = CALLBACKS[name]
-    assert command is not None
     arguments = ["a.pto"]
     yield from ([], arguments, ["a.pto", "b.pto"], ["a.pto", "1", "2"], ["--no-such-option"], ["-"])
     yield from (["--help"], [*arguments, "--", "-x"])
     for each in signature(command, eval_str=True).parameters.values():
         kind, info = get_args(each.annotation)
-        if not isinstance(info, OptionInfo):
+        if not isinstance(info, Option):
             continue
-        declared = (info.default, *(info.param_decls or ()))
-        for word in (part for said in declared if said for part in str(said).split("/")):
+        for word in (part for said in info.words for part in said.split("/")):
             values = [[]] if kind is bool else [["3"], ["word"], ["-1"], []]
             if isinstance(kind, type) and issubclass(kind, Enum):
                 values.append([next(iter(kind)).value])
@@ -62,7 +60,6 @@ def lines(name: str) -> Iterator[list[str]]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_as_typer_reads_them(name: str) -> None:
     command = CALLBACKS[name]
-    assert command is not None
     read = 0
     for words in lines(name):
         plain = plainly(command, words)
@@ -76,7 +73,6 @@ def test_as_typer_reads_them(name: str) -> None:
 def test_check_is_read_plainly() -> None:
     """What is used again and again, by editors and hooks, does not load the parser."""
     command = CALLBACKS["check"]
-    assert command is not None
     found = plainly(command, ["k.pto", "--target", "a2a3,a5", "-D", "A=1", "-D", "B=2", "--strict"])
     assert found is not None
     assert (found["files"], found["targets"]) == ([Path("k.pto")], "a2a3,a5")

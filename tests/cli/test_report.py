@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
+from ptokit.cli.parser import app
 from tests.cli.test_time import KERNEL
 from tests.native.support import needs_compiler
 

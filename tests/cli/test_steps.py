@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ptokit.base.diagnostics import ProgramError, UsageError
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
+from ptokit.cli.parser import app
 from tests.passes.test_finish import program
 
 Invoke = Callable[..., Result]

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ptokit.base.diagnostics import ProgramError, UsageError
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
+from ptokit.cli.parser import app
 
 KERNEL = """
 import numpy as np

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ptokit.base.diagnostics import UsageError
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
 from ptokit.cli.module_constants import constants_of, declared_choices, replaced
+from ptokit.cli.parser import app
 
 KERNEL = """
 from typing import Literal

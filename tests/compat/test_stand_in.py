@@ -185,6 +185,39 @@ def test_flags_take_pipes_and_ids_as_members_or_numbers() -> None:
     assert "pto.barrier_sync" in text
 
 
+def test_a_number_is_no_member_while_something_else_is_a_number() -> None:
+    pto, mlir = dialect("pto"), ir()
+    part = pto.PartitionTensorViewType.get([64], mlir.F32Type.get())
+
+    def body(x: Any, y: Any, z: Any) -> None:
+        tile = pto.AllocTileOp(vector(1, 64)).result
+        pto.TBroadcastOp(x, tile, [y, z], 1)
+
+    (op,) = _ops(built(part, part, part, body=body), "pto.comm.tbroadcast")
+    assert {key: str(value) for key, value in op.attrs.items()} == {"root": "1 : i32"}
+
+
+def test_types_of_registers() -> None:
+    pto, mlir = dialect("pto"), ir()
+    f32, i32 = mlir.F32Type.get(), mlir.Type.parse("i32")
+    register, mask = pto.VRegType.get(64, f32), pto.MaskType.get("b32")
+    assert (str(register), register.element_count, register.element_type) == (
+        "!pto.vreg<64xf32>",
+        64,
+        f32,
+    )
+    assert (str(mask), mask.granularity) == ("!pto.mask<b32>", "b32")
+    logical, its_mask = pto.VMIVRegType.get(256, f32), pto.VMIMaskType.get(256)
+    assert (str(logical), logical.element_count) == ("!pto.vmi.vreg<256xf32>", 256)
+    assert (its_mask.element_count, its_mask.granularity) == (256, "pred")
+    assert str(pto.StructType.get([i32, f32])) == "!pto.struct<i32, f32>"
+    for made in (register, mask, logical, its_mask):
+        assert mlir.Type.parse(str(made)) == made
+        assert type(mlir.Type.parse(str(made))) is type(made)
+    with pytest.raises(ValueError, match="256 bytes"):
+        pto.VRegType.get(32, f32)
+
+
 def test_results_are_inferred_where_the_bindings_infer_them() -> None:
     pto, arith, mlir = dialect("pto"), dialect("arith"), ir()
     index = mlir.IndexType.get()
@@ -321,6 +354,11 @@ def test_the_command_says_what_a_script_lacks(tmp_path: Path) -> None:
     empty.write_text("import mlir.ir\n", "utf-8")
     done = command("run", "--compat", empty)
     assert "has built no module" in done.stderr
+    wants = tmp_path / "wants.py"
+    wants.write_text("import sys\nsys.exit(len(sys.argv) - 3)\n", "utf-8")
+    told = command("run", "--compat", wants, "--", "one").stderr
+    assert "wants.py ended with exit code -1" in told
+    assert "behind --" in told
     two = tmp_path / "two.py"
     two.write_text(ADD + "    build()\n", "utf-8")
     assert "builds 2 programs" in command("run", "--compat", two).stderr
@@ -369,6 +407,51 @@ def test_names_that_classes_have_and_records_do_not() -> None:
         pto.TMatmulOp(None, **made)
 
     assert "pto.tmatmul" in str(built(body=body))
+
+
+def test_names_that_single_classes_have() -> None:
+    pto, arith, mlir = dialect("pto"), dialect("arith"), ir()
+    index, i64, f32 = mlir.IndexType.get(), mlir.Type.parse("i64"), mlir.F32Type.get()
+    pointer = pto.PtrType.get(f32)
+
+    def body(ptr: Any) -> None:
+        tile = pto.AllocTileOp(vector(8, 64)).result
+        word, number = arith.ConstantOp(i64, 7).result, arith.ConstantOp(f32, 2.0).result
+        for given in ({"tile": tile}, {"obj": tile}):
+            pto.TAssignOp(**given, addr=word)
+        for rows in (pto.TileValidRowsOp(index, src=tile), pto.TileValidRowsOp(index, tile)):
+            assert rows.result.type == index
+        pto.CastPtrOp(i64, input=ptr)
+        pto.SetFFTsOp(ffts=word)
+        pto.SetQuantScalarOp(scale=word)
+        pto.CmoCacheInvalidOp(addr=ptr)
+        pto.TPowSOp(src=tile, scalar=number, dst=tile)
+        pto.TPushToAivOp(tile=tile, split=0)
+
+    module = built(pointer, body=body)
+    first, second = _ops(module, "pto.tassign")
+    assert (first.labels, first.operands) == (second.labels, second.operands)
+    for name in ("castptr", "set_ffts", "set_quant_scalar", "cmo.cacheinvalid", "tpows"):
+        assert len(_ops(module, f"pto.{name}")) == 1
+
+
+def test_names_of_operands_of_registers() -> None:
+    pto, mlir = dialect("pto"), ir()
+    f32, index = mlir.F32Type.get(), mlir.IndexType.get()
+    register, mask = pto.VRegType.get(64, f32), pto.MaskType.get("b32")
+    local = pto.PtrType.get(f32, pto.AddressSpace.VEC)
+
+    def body(p: Any, q: Any) -> None:
+        at = dialect("arith").ConstantOp(index, 0).result
+        every = pto.PsetB32Op(mask, "PAT_ALL").result
+        x = pto.VldsOp(register, source=p, offset=at).result
+        y = pto.VaddOp(register, lhs=x, rhs=x, mask=every).result
+        pto.VstsOp(value=y, destination=q, offset=at, mask=every)
+
+    module = built(local, local, body=body)
+    (store,), (load,) = _ops(module, "pto.vsts"), _ops(module, "pto.vlds")
+    assert dict(zip(load.labels, load.operands, strict=True))["base"].name == "arg0"
+    assert dict(zip(store.labels, store.operands, strict=True))["base"].name == "arg1"
 
 
 def test_a_name_of_one_class_is_none_of_another() -> None:

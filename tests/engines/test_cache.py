@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from ptokit.engines.compiled.host import NAME, Host, Unsupported
+from ptokit.engines.compiled.text import Function
 
 
 def adding(number: int, helper: str = "plus") -> str:
@@ -62,6 +64,40 @@ def test_a_function_may_be_part_of_several_objects(tmp_path: Path) -> None:
         if not (tmp_path / file.name).exists():
             file.rename(tmp_path / file.name)
     assert results(Host(tmp_path)) == [6, 25, 305]
+
+
+def sharing(number: int) -> str:
+    """A function that stores a number beside what a part of it stores, which others have too."""
+
+    def store(code: Function, value: int, at: int) -> None:
+        code.act(f"store i64 {value}, ptr {code.behind(code.pointer(0), str(8 * at))}")
+
+    code = Function(NAME)
+    code.part(lambda part: store(part, 77, 0))
+    store(code, number, 1)
+    return code.text()
+
+
+def stored(host: Host, texts: list[str]) -> list[list[int]]:
+    """What functions leave in memory that they are handed as their words say."""
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+    found: list[list[int]] = []
+    for address in host.addresses(texts):
+        memory, words = (ctypes.c_int64 * 2)(), (ctypes.c_int64 * 2)()
+        bases = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+        call(address)(ctypes.addressof(words), ctypes.addressof(bases))
+        found.append([*memory])
+    return found
+
+
+def test_what_functions_share_is_compiled_once(tmp_path: Path) -> None:
+    texts = [sharing(1), sharing(2)]
+    assert stored(Host(tmp_path), texts) == [[77, 1], [77, 2]]
+    (file,) = tmp_path.glob("*.o")
+    assert len({*re.findall(rb"part_[\w.]+", file.read_bytes())}) == 1
+    # Other objects have it too, and may be loaded beside this one.
+    assert stored(Host(tmp_path), [sharing(3)]) == [[77, 3]]
+    assert stored(Host(tmp_path), [*texts, sharing(3)]) == [[77, 1], [77, 2], [77, 3]]
 
 
 def _torn(file: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ptokit import *
 from ptokit import Kernel
-from ptokit.engines.compiled import replay
+from ptokit.engines.compiled import forwarding, replay
 from ptokit.engines.compiled.fusion import Record
 from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.product import Multiply
@@ -63,7 +63,7 @@ START = (
 
 def some_program(seed: int, kind: Any) -> tuple[Step, ...]:
     rng = random.Random(seed)
-    names = ["a", "b", "left", "right", "left", "right", "product", "more", "store"]
+    names = ["a", "b", "left", "right", "left", "right", "more", *["product", "store"] * 3]
     names += ["again", "b again"] if kind is float32 else []
     steps = [(rng.choice(names), rng.randrange(2), rng.randrange(16)) for _ in range(24)]
     return *START, *steps, ("store", 0, 0)
@@ -78,10 +78,10 @@ def repeating(name: str) -> tuple[Step, ...]:
 class Left:
     """What two launches leave: their arrays, and the memories of the cores."""
 
-    def __init__(self, kind: Any, program: tuple[Step, ...]) -> None:
+    def __init__(self, kind: Any, program: tuple[Step, ...], columns: int = 64) -> None:
         fresh = Kernel(walk.source)
         for _ in range(2):
-            x = np.random.default_rng(1).integers(-3, 4, (64, 64)).astype(kind.np)
+            x = np.random.default_rng(1).integers(-3, 4, (64, columns)).astype(kind.np)
             self.y = np.zeros((64, 64), np.float32)
             fresh[1](x, self.y, target="a5", kind=kind, program=program)
         (found,) = [each for each in fresh.programs.memory.replays if each is not None]
@@ -97,8 +97,14 @@ def as_they_are(stretches: Sequence[Sequence[Record]], _: Any) -> list[list[Reco
 
 @pytest.mark.parametrize("kind", [float32, half], ids=lambda kind: kind.name)
 def test_random_programs_leave_the_same_bytes(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shorter = 0
-    for seed in range(12):
+    shorter, landings, inner = 0, list[Any](), forwarding.landed
+
+    def noted(*args: Any) -> Any:
+        landings.append(inner(*args))
+        return landings[-1]
+
+    monkeypatch.setattr(forwarding, "landed", noted)
+    for seed in range(24):
         program = some_program(seed, kind)
         found = Left(kind, program)
         with monkeypatch.context() as patch:
@@ -108,7 +114,39 @@ def test_random_programs_leave_the_same_bytes(kind: Any, monkeypatch: pytest.Mon
         assert found.memories == wanted.memories, seed
         shorter += any(each.is_wide for each in found.products)
         assert not any(each.is_wide for each in wanted.products)
-    assert shorter > 6
+    assert shorter > 12
+    assert sum(each is not None for each in landings) > 6  # results that skip the accumulator
+
+
+@pytest.mark.parametrize(("columns", "in_place"), [(1000, True), (1024, False)])
+def test_rows_a_page_apart_are_packed(
+    columns: int, in_place: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (*START, ("store", 0, 0))
+    found = Left(float32, program, columns)
+    with monkeypatch.context() as patch:
+        patch.setattr(replay, "forwarded", as_they_are)
+        wanted = Left(float32, program, columns)
+    assert found.y.tobytes() == wanted.y.tobytes()
+    assert [each.is_read_in_place for each in found.products] == [in_place]
+
+
+def test_a_result_that_lies_over_a_factor_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The left rows are read where they lie, from the first panel of the result to the last."""
+    stored = ("store", 0, 0), ("again", 0, 0), ("left", 0, 0)
+    program = (
+        *START,
+        *stored,
+        ("product", 0, 0),
+        ("store", 0, 4),
+        ("product", 1, 1),
+        ("store", 0, 9),
+    )
+    found = Left(float32, program)
+    with monkeypatch.context() as patch:
+        patch.setattr(replay, "forwarded", as_they_are)
+        wanted = Left(float32, program)
+    assert found.y.tobytes() == wanted.y.tobytes()
 
 
 @pytest.mark.parametrize("name", ["b", "b again"])

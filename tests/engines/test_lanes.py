@@ -18,7 +18,7 @@ from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import Library, library
 from ptokit.engines.compiled.loops import Lines, pieces, pointwise
 from ptokit.isa.arrays import function_of
-from ptokit.isa.expr import BOOL, OPERATORS, Arg, Expr, apply, select
+from ptokit.isa.expr import BOOL, F64, OPERATORS, Arg, Expr, apply, select
 from ptokit.isa.numerics import exact
 
 pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
@@ -111,20 +111,46 @@ def test_conversions(source: DType) -> None:
     assert compiled >= 8  # bf16 has the fewest
 
 
+# What programs ask for beside the nearest number.
+ASKED = [(f32, f16, mode) for mode in RoundMode if mode is not RoundMode.CAST_ODD]
+ASKED += [(f32, i64, RoundMode.CAST_RINT), (i64, f32, RoundMode.CAST_RINT)]
+
+
+@pytest.mark.parametrize(("source", "kind", "rounding"), ASKED)
+def test_other_roundings_have_code(source: DType, kind: DType, rounding: RoundMode) -> None:
+    expr = Arg(source, "a").to(kind, rounding, SaturationMode.ON)
+    assert difference(expr, {"a": values(source, 2)}) == ""
+
+
 def test_operators() -> None:
     compiled: set[str] = set()
     for kind, (name, operator) in product(KINDS, OPERATORS.items()):
         count = operator.text.count("{")
-        if name in ("select", "undefined", "scale", "pow") or count > 2:
+        if name in ("select", "undefined", "scale") or count > 2:
             continue
         given = {label: values(kind, n) for n, label in enumerate("ab"[:count])}
+        if name == "pow" and not kind.is_float:
+            given["b"] &= kind.np.type(kind.max_value)  # negative exponents are no powers
         expr = apply(name, *(Arg(kind, label) for label in given))
         if expr.kind is BOOL:
             expr = select(expr, Arg(kind, "a"), -Arg(kind, "a") if kind.is_float else 0)
         found = difference(expr, given)
         assert not found, found
         compiled |= set() if found is None else {name}
-    assert len(compiled) > 20
+    assert {*OPERATORS} - compiled == {"exp", "log", "select", "undefined", "scale"}
+
+
+def test_powers_of_two() -> None:
+    """What is left of a float when its power of two is another one, rounded once."""
+    powers = np.random.default_rng(0).integers(-400, 400, COUNT).astype(np.int32)
+    given = {"a": values(f32, 0), "b": powers}
+    assert difference(apply("scale", Arg(f32, "a"), Arg(i32, "b")), given) == ""
+
+
+def test_remainders_of_doubles_are_exact() -> None:
+    a, b = (Arg(f32, name).to(F64) for name in "ab")
+    given = {"a": values(f32, 0), "b": values(f32, 1)}
+    assert difference(apply("rem", a, b).to(f32), given) == ""
 
 
 @pytest.mark.parametrize("name", ["exp", "log"])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from ptokit import *
-from ptokit.machine.clocks import Clocks
+from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.flags import Clock
 from tests.hazards.support import *
 
@@ -45,6 +45,56 @@ def test_shared_epochs_change_nothing(seed: int) -> None:
         for each in range(AGENTS):
             known = clocks.of(each)
             assert {a: known.knows(a) for a in range(AGENTS)} == plain[each]
+
+
+Told = dict[int, int]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_all_pipes_of_a_core_learn(seed: int) -> None:
+    """Flags, waits of the scalar unit and barriers of two cores, against clocks of all agents.
+
+    Agents are asked only when they work, signal or wait: those that begin late know what their core
+    has learnt by then. Some of what is learnt was learnt at a meeting.
+    """
+    choose = random.Random(seed)
+    agents = [core * PIPES + pipe for core in range(2) for pipe in range(PIPES)]
+    clocks, plain = Clocks(), {agent: dict.fromkeys(agents, 0) for agent in agents}
+
+    def tell(taker: int, told: Told) -> None:
+        plain[taker] = {a: max(t, told[a]) for a, t in plain[taker].items()}
+
+    def released(giver: int) -> Told:
+        return {**plain[giver], giver: clocks.count[giver]}
+
+    for _ in range(80):
+        giver, taker = choose.sample(agents, 2)
+        core = taker // PIPES
+        mine = agents[core * PIPES : (core + 1) * PIPES]
+        match choose.randrange(5):
+            case 0:
+                clocks.count[giver] += 1
+                clocks.of(giver)
+            case 1:
+                told = released(giver)
+                clocks.hand(giver, taker)
+                tell(taker, told)
+            case 2:
+                told, proven = released(giver), clocks.release(giver)
+                clocks.learn(core, proven.shared() if choose.random() < 0.3 else proven)
+                for each in mine:
+                    tell(each, told)
+            case 3:
+                all_told = [released(each) for each in mine]
+                clocks.barrier_all(core)
+                for each in mine:
+                    for told in all_told:
+                        tell(each, told)
+            case _:
+                known = clocks.of(taker)
+                assert {a: known.knows(a) for a in agents} == plain[taker]
+    for agent in agents:
+        assert {a: clocks.of(agent).knows(a) for a in agents} == plain[agent]
 
 
 @pytest.mark.parametrize("meets", [True, False])

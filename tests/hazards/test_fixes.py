@@ -353,7 +353,8 @@ def test_what_remains_is_said(tmp_path: Path) -> None:
     told = command("fix", str(file))
     assert told.returncode == 1
     assert told.stdout == ""
-    assert "1 finding, 0 repairs: 1 left" in told.stderr
+    assert "gm-bounds" in told.stderr
+    assert "2 findings, 0 repairs: 2 left" in told.stderr  # what warns of it is told as well
 
 
 def test_a_repair_that_does_not_help_is_not_kept() -> None:

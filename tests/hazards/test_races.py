@@ -558,3 +558,73 @@ def test_an_error_inside_a_block_is_not_hidden_by_what_else_is_wrong() -> None:
 
     with pytest.raises(KeyError, match="here"):
         stumbles()
+
+
+# ---- arrays that are only read -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("written", [0, 2])
+def test_arrays_that_share_a_row(written: int, apart: bool) -> None:
+    """Two arrays of 16 rows in one memory, one before the other: one is written, one read."""
+    rows = np.zeros((33, 16), np.float32)
+    first, second = rows[:16], rows[16:32] if apart else rows[15:31]
+    source, sink = (second, first) if written == 0 else (first, second)
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TEXPANDS(b, 1.0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TLOAD(a, G32(source))
+        TSTORE(G32(sink), b)
+
+    assert codes(program) == ([] if apart else ["E7"])
+
+
+def test_arrays_that_begin_together() -> None:
+    """The longer one is written later, where the shorter one does not reach."""
+    rows = np.zeros((32, 16), np.float32)
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TEXPANDS(b, 1.0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TLOAD(a, G32(rows[16:]))
+        TSTORE(GlobalTensor(rows[:16]), b)
+        TSTORE(GlobalTensor(rows)[16:, :], b)
+
+    assert codes(program) == ["E7"]
+
+
+def test_an_array_is_written_behind_a_finding() -> None:
+    """What was noted before is read with the finding: the array was only read until then."""
+    x, y = array(), array()
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TEXPANDS(b, 1.0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TLOAD(a, G32(x))
+        set_flag(PIPE_V, PIPE_S, EVENT_ID7)
+        set_flag(PIPE_V, PIPE_S, EVENT_ID7)  # a raised flag is raised again: told at once
+        wait_flag(PIPE_V, PIPE_S, EVENT_ID7)
+        TSTORE(G32(y), b)
+        TSTORE(G32(x), b)
+
+    assert set(codes(program)) == {"E2", "E7"}
+
+
+def test_an_array_is_written_by_another_block() -> None:
+    """The lines are the same; only the last of the blocks comes to the array that others read."""
+    x = np.zeros((16 * 4, 16), np.float32)
+
+    def program() -> None:
+        mine = get_block_idx() * 16
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TEXPANDS(b, 1.0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TLOAD(a, G32(x[0:16]))
+        sink = x[0:16] if mine == 48 else np.zeros((16, 16), np.float32)
+        TSTORE(G32(sink), b)
+
+    assert set(codes(program, grid=4)) == {"E7"}

@@ -12,9 +12,20 @@ from ptokit import *
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.comm import *
 from tests.hazards.support import at, codes, launch, lines_of, marked
+from tests.tasks.rank_programs import (
+    Block,
+    Handing,
+    behind_stores,
+    hearing_of_two_blocks,
+    launched,
+    sums,
+)
 
-Block = Tile[TileType.Vec, float32, 16, 16]
 SEEDS = [None, 0, 1, 2, 3]
+
+
+def complaints(handing: Handing, seed: int | None = None) -> list[Diagnostic]:
+    return told(handing.world, handing.program, seed)
 
 
 def told(world: World, program: Callable[[int], Any], seed: int | None = None) -> list[Diagnostic]:
@@ -26,52 +37,12 @@ def told(world: World, program: Callable[[int], Any], seed: int | None = None) -
     return []
 
 
-def behind_stores() -> None:
-    PtoSetWaitFlag[PIPE_MTE3, PIPE_S]()
-
-
-class Handing:
-    """Rank 0 puts a block into the window of rank 1, which stores it; `without` leaves one out."""
-
-    def __init__(self, without: str = "", rounds: int = 1, world: World | None = None) -> None:
-        self.without, self.rounds = without, rounds
-        self.world = world or World(2)
-        self.data = self.world.window((16, 16))
-        self.ready, self.free = self.world.signals(), self.world.signals()
-        self.found: list[float] = []
-
-    def step(self, name: str, do: Callable[..., Any], *args: Any) -> None:
-        if name != self.without:
-            do(*args)
-
-    def program(self, rank: int) -> None:
-        stage, tile = at(Block(), 0), at(Block(), 0x400)
-        for turn in range(1, self.rounds + 1):
-            if rank == 0:
-                mine = np.full((16, 16), turn, np.float32)
-                if turn > 1:
-                    self.step("wait free", TWAIT, self.free.signal(), turn - 1, WaitCmp.GE)
-                TPUT(self.data.tensor(1), GlobalTensor(mine), stage)  # put
-                self.step("stores", behind_stores)
-                self.step("ready", TNOTIFY, self.ready.signal(1), 1, NotifyOp.AtomicAdd)
-            else:
-                self.step("wait ready", TWAIT, self.ready.signal(), turn, WaitCmp.GE)
-                TLOAD(tile, self.data.tensor())  # load
-                PtoSetWaitFlag[PIPE_MTE2, PIPE_S]()
-                self.found.append(tile.GetValue(0))
-                PtoSetWaitFlag[PIPE_S, PIPE_MTE2]()
-                self.step("free", TNOTIFY, self.free.signal(0), 1, NotifyOp.AtomicAdd)
-
-    def complaints(self, seed: int | None = None) -> list[Diagnostic]:
-        return told(self.world, self.program, seed)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_block_that_is_handed_over(rounds: int, seed: int | None) -> None:
     handing = Handing(rounds=rounds)
-    assert handing.complaints(seed) == []
-    assert handing.found == [turn + 1 for turn in range(rounds)]
+    found = handing.world.run(handing.program, seed=seed)
+    assert found == [[], [turn + 1 for turn in range(rounds)]]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -81,7 +52,7 @@ def test_a_block_that_is_handed_over(rounds: int, seed: int | None) -> None:
 def test_a_put_that_lands_while_the_peer_reads(
     without: str, kinds: set[str], seed: int | None
 ) -> None:
-    (found,) = Handing(without).complaints(seed)
+    (found,) = complaints(Handing(without), seed)
     assert (found.code, found.severity) == ("E7", "error")
     assert any(f"({kind})" in found.message for kind in kinds)
     assert lines_of(found) == {marked(Handing.program, "put"), marked(Handing.program, "load")}
@@ -98,7 +69,7 @@ def test_a_put_that_lands_while_the_peer_reads(
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_put_that_comes_too_soon(seed: int | None) -> None:
     """The block before it may not have been read yet."""
-    (found,) = Handing("wait free", rounds=2).complaints(seed)
+    (found,) = complaints(Handing("wait free", rounds=2), seed)
     assert found.code == "E7"
     assert "(WAR)" in found.message or "(RAW)" in found.message
 
@@ -106,44 +77,19 @@ def test_a_put_that_comes_too_soon(seed: int | None) -> None:
 def test_a_race_is_told_once() -> None:
     """The next run on the same ranks has findings of its own."""
     handing = Handing("wait ready")
-    assert [d.code for d in handing.complaints()] == ["E7"]
+    assert [d.code for d in complaints(handing)] == ["E7"]
     assert told(handing.world, lambda rank: None) == []
-    assert [d.code for d in handing.complaints()] == ["E7"]
+    assert [d.code for d in complaints(handing)] == ["E7"]
 
 
 def test_a_missing_signal_is_a_hang() -> None:
-    assert [d.code for d in Handing("ready").complaints()] == ["would-block"]
+    assert [d.code for d in complaints(Handing("ready"))] == ["would-block"]
 
 
 @pytest.mark.parametrize("kind", ["manual", "auto"])
 @pytest.mark.parametrize("waits", [True, False])
 def test_launches_of_several_ranks(kind: str, waits: bool) -> None:
-    world = World(2)
-    data, ready = world.window((16, 16)), world.signals()
-    result = np.zeros((16, 16), np.float32)
-
-    def sends() -> None:
-        tile = Block() if kind == "auto" else at(Block(), 0)
-        TEXPANDS(tile, 3.0)
-        if kind == "manual":
-            PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
-        TSTORE(data.tensor(1), tile)
-        if kind == "manual":
-            behind_stores()
-        TNOTIFY(ready.signal(1), 1, NotifyOp.Set)
-
-    def takes() -> None:
-        tile = Block() if kind == "auto" else at(Block(), 0)
-        if waits:
-            TWAIT(ready.signal(), 1, WaitCmp.EQ)
-        TLOAD(tile, data.tensor())
-        if kind == "manual":
-            PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
-        TSTORE(GlobalTensor(result), tile)
-
-    def program(rank: int) -> None:
-        launch({"vector": takes if rank else sends}, "a2a3", kind)
-
+    world, program, _ = launched(waits, World, kind)
     assert [d.code for d in told(world, program)] == ([] if waits else ["E7"])
 
 
@@ -175,33 +121,17 @@ def test_ranks_that_are_driven_one_after_another_are_in_order() -> None:
 def test_runs_follow_each_other_and_signals_may_be_set_back() -> None:
     handing = Handing()
     for _ in range(3):
-        assert handing.complaints() == []
+        assert complaints(handing) == []
         for word in (*handing.ready, *handing.free):
             word[...] = 0
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_wait_proves_no_more_than_it_waits_for(count: int) -> None:
-    """Rank 2 hears of two blocks. Waiting for one signal, it may have heard of either."""
-    world = World(3)
-    data, ready = world.window((2, 16, 16)), world.signals()
-    mine = np.ones((16, 16), np.float32)
-
-    def program(rank: int) -> None:
-        tile = at(Block(), 0)
-        if rank < 2:
-            TPUT(GlobalTensor(data[2][rank]), GlobalTensor(mine), tile)
-            behind_stores()
-            TNOTIFY(ready.signal(2), 1, NotifyOp.AtomicAdd)
-            return
-        TWAIT(ready.signal(), count, WaitCmp.GE)
-        for part in data.local:
-            TLOAD(tile, GlobalTensor(part))
-            pipe_barrier(PIPE_MTE2)
-
+    world, program, _ = hearing_of_two_blocks(count, World)
     for seed in SEEDS:
         assert {d.code for d in told(world, program, seed)} == ({"E7"} if count == 1 else set())
-        ready[2][...] = 0
+        world.windows[1][2][...] = 0
 
 
 def test_a_sender_that_runs_ahead_proves_no_more_either() -> None:
@@ -230,22 +160,9 @@ def test_a_sender_that_runs_ahead_proves_no_more_either() -> None:
 
 
 def test_additions_of_several_ranks_do_not_race() -> None:
-    world = World(3)
-    data, ready = world.window((16, 16)), world.signals()
-    mine = np.ones((16, 16), np.float32)
-
-    def program(rank: int) -> None:
-        stage = at(Block(), 0)
-        if rank:
-            TPUT[AtomicType.AtomicAdd](data.tensor(0), GlobalTensor(mine), stage)
-            behind_stores()
-            TNOTIFY(ready.signal(0), 1, NotifyOp.AtomicAdd)
-        else:
-            TWAIT(ready.signal(), 2, WaitCmp.GE)
-            TLOAD(stage, data.tensor())
-
-    assert told(world, program) == []
-    assert (data[0] == 2).all()
+    world, program, _ = sums(World)
+    assert world.run(program) == [4 * (1.5 + 2.5), 0, 0]
+    assert (world.windows[0][0] == 16).all()
 
 
 def test_memory_of_one_rank_is_its_own_affair() -> None:

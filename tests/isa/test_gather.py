@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from ptokit import device
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import CmpMode, MaskPattern
+from ptokit.base.enums import CmpMode, GatherAxis, MaskPattern, ScatterAxis
 from ptokit.base.layout import Array
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.devices import TARGETS
-from ptokit.isa.gather_forms import GatherAxis
-from ptokit.isa.scatter import ScatterAxis
 from ptokit.machine.faults import PoisonRead
 from tests.isa.tiles import call, defined, same_bits, whole
 from tests.operands import codes, flood, make, noise

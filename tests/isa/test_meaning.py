@@ -23,6 +23,7 @@ from ptokit.isa.expr import OPERATORS, Apply, Arg, Convert, Expr, Given, walk
 from ptokit.isa.facts import Ops, TileFacts
 from ptokit.isa.folds import BLOCKS, REGISTERS, ROW_BY_ROW, TWO_ROWS_AT_A_TIME, Order, tree
 from ptokit.isa.freedom import Openness, freedoms, ulp
+from ptokit.isa.idioms import Elementwise
 from ptokit.isa.masks import Packed
 from ptokit.isa.meaning import ArgReduce, Each, Meaning, Partial, Reduce, kinds_of
 from ptokit.isa.samples import Sample, samples
@@ -337,16 +338,24 @@ def test_types_are_explicit(insn: Insn) -> None:
 
 def test_every_operator_is_used() -> None:
     """The algebra holds what the instruction set needs, and no more."""
-    used = {
-        node.name
+    stated = (
+        expr
         for insn in STATED
         if insn.means is not None
         for ops in calls(insn)
         for expr in insn.means.expressions(ops)
-        for node in walk(expr)
-        if isinstance(node, Apply)
-    }
-    assert used == set(OPERATORS)
+    )
+    loops = (
+        insn.idiom(sample.facts())
+        for insn in INSTRUCTIONS.values()
+        if insn.idiom is not None
+        for target in TARGETS.values()
+        if target.name in insn.targets
+        for sample in samples(insn, target)
+    )
+    amounts = (loop.expr for loop in loops if isinstance(loop, Elementwise))
+    nodes = (node for expr in (*stated, *amounts) for node in walk(expr))
+    assert {node.name for node in nodes if isinstance(node, Apply)} == set(OPERATORS)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from ptokit import TADDS, TASSIGN, TLOAD, TPRINT, GlobalTensor, device, kernel
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import dtype
-from ptokit.base.enums import BLayout, TileType
+from ptokit.base.enums import BLayout, HistByte, PrintFormat, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.histogram import HistByte
-from ptokit.isa.printing import PrintFormat
 from ptokit.isa.spec import Pipe
 from tests.isa.tiles import blank, call, defined, tile
 from tests.support import listen

@@ -26,10 +26,17 @@ DEFINING = sorted(
 )
 
 
+class Taken(dict[str, Insn]):
+    """A table of its own."""
+
+    def define(self, record: Insn) -> None:
+        self[record.name] = record
+
+
 def elsewhere(text: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Insn]:
     """The records that a text defines when it stands in a module of another name."""
-    table: dict[str, Insn] = {}
-    monkeypatch.setattr(spec, "_table", table)
+    table, _ = Taken(), dict(INSTRUCTIONS)  # what it imports is to be defined where it belongs
+    monkeypatch.setattr(spec, "INSTRUCTIONS", table)
     module = ModuleType("elsewhere")
     monkeypatch.setitem(sys.modules, "elsewhere", module)
     exec(compile(text, "elsewhere.py", "exec"), module.__dict__)

@@ -173,6 +173,23 @@ def test_it_has_a_page(tree: Path) -> None:
     assert "TBLEND" in run(tree, "-m", "ptokit", "isa", "TBLEND", "--raw")
 
 
+def test_a_change_is_noticed(tmp_path: Path) -> None:
+    """A file that is new, one that is changed, one that is gone, each time with an index before."""
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    blend = tmp_path / "src/ptokit/isa/blend.py"
+    ask = (
+        "from ptokit.isa import INSTRUCTIONS\n"
+        "print([name for name in ('TBLEND', 'TBLUR') if name in INSTRUCTIONS])"
+    )
+    said = [run(tmp_path, "-c", ask)]
+    for text in (BLEND, BLEND.replace("TBLEND", "TBLUR")):
+        blend.write_text(text, "utf-8")
+        said.append(run(tmp_path, "-c", ask))
+    blend.unlink()
+    said.append(run(tmp_path, "-c", ask))
+    assert said == ["[]\n", "['TBLEND']\n", "['TBLUR']\n", "[]\n"]
+
+
 # ---- moving a definition -------------------------------------------------------------------------
 
 MOVED = ("binding", "elementwise", "expand", "tile_scalar")

@@ -14,13 +14,12 @@ from ptokit import TDEQUANT, TQUANT, device
 from ptokit.base.convert import to_float32, unpack4
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import bf16, dtype, f4e2m1x2, f8e4m3, f32
-from ptokit.base.enums import BLayout, MxQuantAlg, QuantScaleAlg, QuantType, TileType
+from ptokit.base.enums import BLayout, MxQuantAlg, QuantScaleAlg, QuantType, TileType, VecStoreMode
 from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa.microscaling import Format, encode, scale_bits, shared_exponent
-from ptokit.isa.mxquant import VecStoreMode
 from tests.isa.raw import Raw, tile, warned
 from tests.isa.tiles import call, defined, same_bits
 

@@ -6,6 +6,7 @@ What they do must be what ranks of one process do, to the byte and to the word o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ptokit.base.layout import raw_bytes
 from ptokit.comm import World
 from ptokit.frontend.comm_types import replica
 from ptokit.frontend.rank_actors import Kind
 from ptokit.isa.targets import target
-from ptokit.machine.apart import Copies, RanksApart, Spot, write_all
+from ptokit.machine.apart import Changed, Copies, RanksApart, Spot, write_all
 from ptokit.machine.hub import POLLS, Ask, Hub, News
 from ptokit.machine.judge import Judge, Told
 from tests.tasks.rank_programs import CLEAN, PROGRAMS, outcome, result
@@ -36,6 +38,12 @@ class Waiting:
             self._hub.ask(self._rank, what, entries, answer.put)
         return answer.get(timeout=60)
 
+    def bytes_of(self, entries: Sequence[Changed]) -> Sequence[Any]:
+        return [each.data for each in entries]
+
+    def contents(self, window: Any) -> Any:
+        return window
+
 
 def apart(name: str, seed: int | None) -> tuple[Any, list[Any]]:
     """What becomes of a program whose ranks share nothing."""
@@ -51,6 +59,8 @@ def apart(name: str, seed: int | None) -> tuple[Any, list[Any]]:
         world: Any = replica(kind, ranks)
         _, program, args = PROGRAMS[name](lambda _: world)
         contents = [[array.copy() for array in each] for each in world.windows]
+        for array in (array for each in world.windows for array in each):
+            raw_bytes(array)[...] = 0xAB  # nobody reads what was not filled before
         value, error = None, None
         with ranks.on(Waiting(hub, lock, rank), contents):
             try:
@@ -96,6 +106,8 @@ def test_only_what_was_written_is_sent() -> None:
     copies = Copies()
     arrays = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
     copies.add(arrays)
+    for rank, each in enumerate(arrays):
+        copies.fill((0, rank), each)
     assert list(copies.changes()) == []
     arrays[1][10:20] = 1
     arrays[1][500] = 2
@@ -106,6 +118,51 @@ def test_only_what_was_written_is_sent() -> None:
     copies.put(Spot(0, 0, 8), np.full(4, 7, np.uint8))
     assert arrays[0].view(np.uint8)[8:12].tolist() == [7] * 4
     assert list(copies.changes()) == [], "what came from elsewhere is not sent back"
+
+
+class Counting(Waiting):
+    """A line that knows what was fetched through it."""
+
+    def __init__(self, hub: Hub, rank: int) -> None:
+        super().__init__(hub, Lock(), rank)
+        self.fetched: list[int] = []
+
+    def bytes_of(self, entries: Sequence[Changed]) -> Sequence[Any]:
+        self.fetched += [each.at.rank for each in entries]
+        return super().bytes_of(entries)
+
+    def contents(self, window: Any) -> Any:
+        self.fetched.append(int(window[0]))
+        return window
+
+
+def test_a_rank_has_the_windows_that_it_reaches_and_no_others() -> None:
+    """What others write elsewhere is fetched when somebody asks for it, in its order."""
+    size, hub = 4, Hub(4)
+    ranks = [RanksApart(size, number) for number in range(size)]
+    lines = [Counting(hub, number) for number in range(size)]
+    windows = [each.add_window(tuple(np.full(8, -9.0) for _ in range(size))) for each in ranks]
+    before = [[np.arange(8) + 100.0 * n for n in range(size)]]
+    for array in before[0]:
+        array[0] //= 100
+    with ExitStack() as running:
+        for each, line in zip(ranks, lines, strict=True):
+            running.enter_context(each.on(line, before))
+        for turn in range(2):
+            windows[0][1][2 + turn] = windows[0][2][3] = 5.0 + turn
+            ranks[0].refresh()
+        for each in ranks:
+            each.refresh()
+        assert [line.fetched for line in lines] == [[1, 2], [], [], []]
+        assert windows[3][1].tolist() == [1, 101, 5, 6, 104, 105, 106, 107]
+        assert windows[3][2].tolist() == [2, 201, 202, 6, 204, 205, 206, 207]
+        assert lines[3].fetched == [1, 1, 1, 2, 2, 2]
+        windows[0][1][7] = 4
+        ranks[0].refresh()
+        ranks[3].refresh()
+        assert windows[3][1][7] == 4
+        assert len([*windows[2]]) == size
+        assert sorted(set(lines[2].fetched)) == [0, 1, 2, 3]
 
 
 # ---- the hub -------------------------------------------------------------------------------------

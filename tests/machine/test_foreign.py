@@ -15,6 +15,7 @@ from ptokit import (
     TSTORE,
     GlobalTensor,
     ProgramError,
+    PtoError,
     Tile,
     TileType,
     device,
@@ -110,6 +111,15 @@ def test_pairs_of_4_bit_floats_are_their_bytes(path: str) -> None:
     y = torch.zeros(SIZES, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
     copied[1](bits.view(torch.float4_e2m1fn_x2), y, Element=dtype("u8"), path=path)
     assert torch.equal(y.view(torch.uint8), bits)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("made", [bytearray, lambda size: memoryview(bytearray(size))])
+def test_bytes_without_elements_are_no_array(made: Any, path: str) -> None:
+    with pytest.raises(PtoError) as caught:
+        copied[1](made(4096), np.zeros(SIZES, "f4"), Element=float32, path=path)
+    assert caught.value.codes == ("argument-type",)
+    assert "np.asarray" in caught.value.diagnostics[0].fix
 
 
 REFUSED = {

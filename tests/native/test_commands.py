@@ -14,8 +14,9 @@ from typer.testing import CliRunner, Result
 
 from ptokit import cpp, loads
 from ptokit.base.diagnostics import UsageError
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
 from ptokit.cli.answer import Exit
+from ptokit.cli.parser import app
 from tests.native.support import line_of, needs_compiler, source
 
 pytestmark = needs_compiler

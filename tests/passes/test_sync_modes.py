@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ptokit.base.diagnostics import ProgramError, UsageError
+from ptokit.base.diagnostics import ProgramError, PtoWarning, UsageError
 from ptokit.from_text import loads
 from ptokit.frontend.launch import Schedule
 from ptokit.ir.core import Block, Module
@@ -118,6 +119,25 @@ def test_a_function_with_flags_stays_as_it_is_and_says_so(mode: str) -> None:
     with pytest.warns(UserWarning, match=r"sync\.kept"):
         kept = made.convert("l3", "a5", sync=mode)
     assert str(kept) == str(made.convert("l3", "a5", sync="keep"))
+
+
+@pytest.mark.parametrize("mode", [None, "keep", "insert", "graph-solver"])
+def test_tiles_of_a_function_with_flags_are_not_laid_over_each_other(mode: str | None) -> None:
+    """Its flags do not order what came to share bytes: a load into them would race with a use."""
+    tiles = "".join(f"  %{name} = pto.alloc_tile : {TILE}\n" for name in "tuo")
+    body = f"""  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})
+{flags("MTE2", "V")}  pto.tabs ins(%t : {TILE}) outs(%o : {TILE})
+  pto.tload ins(%px : {VIEW}) outs(%u : {TILE})
+{flags("MTE2", "V", 1)}  pto.barrier <PIPE_V>
+  pto.tsub ins(%o, %u : {TILE}, {TILE}) outs(%o : {TILE})
+{flags("V", "MTE3")}  pto.tstore ins(%o : {TILE}) outs(%pz : {VIEW})
+  return
+}}
+"""
+    made = loads(HEAD + PARTS + tiles + body, "k.pto")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PtoWarning)  # sync.kept
+        assert (ran(made["f"], sync=mode) == 2).all()
 
 
 def test_barriers_alone_do_not_order_a_function() -> None:

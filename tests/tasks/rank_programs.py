@@ -13,9 +13,9 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.comm import *
 from tests.frontend.test_world import COLS, ROWS, ring_all_reduce
 from tests.hazards.support import at, launch
-from tests.hazards.test_ranks import Block, Handing, behind_stores
 from tests.text import test_comm as texts
 
+Block = Tile[TileType.Vec, float32, 16, 16]
 Worlds = Callable[[int], World]
 Made = tuple[World, Callable[..., Any], tuple[Any, ...]]
 
@@ -59,33 +59,77 @@ def all_reduce(worlds: Worlds) -> Made:
     return world, ring_all_reduce, (data, inbox, world.signals())
 
 
+def behind_stores() -> None:
+    PtoSetWaitFlag[PIPE_MTE3, PIPE_S]()
+
+
+class Handing:
+    """Rank 0 puts a block into the window of rank 1, which stores it; `without` leaves one out."""
+
+    def __init__(self, without: str = "", rounds: int = 1, world: World | None = None) -> None:
+        self.without, self.rounds = without, rounds
+        self.world = world or World(2)
+        self.data = self.world.window((16, 16))
+        self.ready, self.free = self.world.signals(), self.world.signals()
+
+    def step(self, name: str, do: Callable[..., Any], *args: Any) -> None:
+        if name != self.without:
+            do(*args)
+
+    def program(self, rank: int) -> list[float]:
+        found: list[float] = []
+        stage, tile = at(Block(), 0), at(Block(), 0x400)
+        for turn in range(1, self.rounds + 1):
+            if rank == 0:
+                mine = np.full((16, 16), turn, np.float32)
+                if turn > 1:
+                    self.step("wait free", TWAIT, self.free.signal(), turn - 1, WaitCmp.GE)
+                TPUT(self.data.tensor(1), GlobalTensor(mine), stage)  # put
+                self.step("stores", behind_stores)
+                self.step("ready", TNOTIFY, self.ready.signal(1), 1, NotifyOp.AtomicAdd)
+            else:
+                self.step("wait ready", TWAIT, self.ready.signal(), turn, WaitCmp.GE)
+                TLOAD(tile, self.data.tensor())  # load
+                PtoSetWaitFlag[PIPE_MTE2, PIPE_S]()
+                found.append(tile.GetValue(0))
+                PtoSetWaitFlag[PIPE_S, PIPE_MTE2]()
+                self.step("free", TNOTIFY, self.free.signal(0), 1, NotifyOp.AtomicAdd)
+        return found
+
+
 def handed(without: str, rounds: int, worlds: Worlds) -> Made:
     handing = Handing(without, rounds, worlds(2))
     return handing.world, handing.program, ()
 
 
-def launched(waits: bool, worlds: Worlds) -> Made:
+def launched(waits: bool, worlds: Worlds, kind: str = "manual") -> Made:
     """Launches of two ranks, in which one waits for the other, or does not."""
     world = worlds(2)
     data, ready, result = world.window((16, 16)), world.signals(), world.window((16, 16))
 
     def sends() -> None:
-        tile = at(Block(), 0)
+        tile = Block() if kind == "auto" else at(Block(), 0)
         TEXPANDS(tile, 3.0)
-        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
-        TSTORE(data.tensor(1), tile)  # sent
-        behind_stores()
+        if kind == "manual":
+            PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TSTORE(data.tensor(1), tile)
+        if kind == "manual":
+            behind_stores()
         TNOTIFY(ready.signal(1), 1, NotifyOp.Set)
 
     def takes() -> None:
-        tile = at(Block(), 0)
+        tile = Block() if kind == "auto" else at(Block(), 0)
         if waits:
             TWAIT(ready.signal(), 1, WaitCmp.EQ)
-        TLOAD(tile, data.tensor())  # taken
-        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+        TLOAD(tile, data.tensor())
+        if kind == "manual":
+            PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
         TSTORE(result.tensor(), tile)
 
-    return world, lambda rank: launch({"vector": takes if rank else sends}) and None, ()
+    def program(rank: int) -> None:
+        launch({"vector": takes if rank else sends}, "a2a3", kind)
+
+    return world, program, ()
 
 
 def deadlock(worlds: Worlds) -> Made:
@@ -131,8 +175,8 @@ def sums(worlds: Worlds) -> Made:
     return world, program, ()
 
 
-def no_more_than_it_waits_for(worlds: Worlds) -> Made:
-    """Rank 2 hears of two blocks, waits for one signal, and reads both."""
+def hearing_of_two_blocks(count: int, worlds: Worlds) -> Made:
+    """Rank 2 reads two blocks. Waiting for one signal, it may have heard of either."""
     world = worlds(3)
     data, ready = world.window((2, 16, 16)), world.signals()
     mine = np.ones((16, 16), np.float32)
@@ -144,7 +188,7 @@ def no_more_than_it_waits_for(worlds: Worlds) -> Made:
             behind_stores()
             TNOTIFY(ready.signal(2), 1, NotifyOp.AtomicAdd)
             return
-        TWAIT(ready.signal(), 1, WaitCmp.GE)
+        TWAIT(ready.signal(), count, WaitCmp.GE)
         for part in data.local:
             TLOAD(tile, GlobalTensor(part))
             pipe_barrier(PIPE_MTE2)
@@ -167,6 +211,29 @@ def passed_on_by_posts(worlds: Worlds) -> Made:
         TNOTIFY(word.signal(right), 1, NotifyOp.Set)
         TWAIT(word.signal(), 1, WaitCmp.EQ)
         return float(inbox.local.mean())
+
+    return world, program, ()
+
+
+def scalar_unit(is_told: bool, worlds: Worlds) -> Made:
+    """Rank 0 writes a word of rank 1 with its scalar unit, and says so, or does not."""
+    world = worlds(2)
+    data, word = world.window((16, 16)), world.signals()
+
+    def program(rank: int) -> float:
+        tile = at(Block(), 0)
+        if rank == 0:
+            store_scalar(ptr(data[1]), 0, 7.0)
+            dcci(ptr(data[1]), SINGLE_CACHE_LINE)
+            dsb(DSB_DDR)
+            if is_told:
+                TNOTIFY(word.signal(1), 1, NotifyOp.Set)
+            return 0.0
+        if is_told:
+            TWAIT(word.signal(), 1, WaitCmp.EQ)
+        TLOAD(tile, data.tensor())
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_S]()
+        return tile.GetValue(0)
 
     return world, program, ()
 
@@ -225,10 +292,12 @@ PROGRAMS: dict[str, Callable[[Worlds], Made]] = {
     "deadlock": deadlock,
     "deadlock in launches": deadlock_in_launches,
     "sums": sums,
-    "no more than it waits for": no_more_than_it_waits_for,
+    "no more than it waits for": lambda worlds: hearing_of_two_blocks(1, worlds),
     "posts": passed_on_by_posts,
+    "scalar unit": lambda worlds: scalar_unit(True, worlds),
+    "scalar unit that tells nobody": lambda worlds: scalar_unit(False, worlds),
     "tests": asking,
     "error": broken,
     "text": text,
 }
-CLEAN = {"all-reduce", "handed over", "launches", "sums", "posts", "tests", "text"}
+CLEAN = {"all-reduce", "handed over", "launches", "sums", "posts", "scalar unit", "tests", "text"}

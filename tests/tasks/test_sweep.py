@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +51,14 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "k.py"
     path.write_text(KERNEL)
     return path
+
+
+@pytest.mark.parametrize("name", ["sweep", "explore", "time"])
+def test_arguments_of_a_python_file_are_its_own(file: Path, name: str) -> None:
+    """Those of the command line would be ignored."""
+    code, _, told = command(name, file, "f32[16,64]", "f32[16,64]")
+    assert code == 2
+    assert "ARG is for PTO text and C++" in told
 
 
 def test_every_setting_runs_on_every_target_under_every_seed(file: Path) -> None:
@@ -109,10 +119,14 @@ def test_a_text_is_swept_as_it_stands(file: Path) -> None:
 
 
 def test_ctrl_c_leaves_a_journal(file: Path) -> None:
-    words = [sys.executable, "-m", "ptokit", "sweep", str(file), "--seeds", "0:1200", "--jobs", "2"]
-    how = {"text": True, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    many = 1200
+    seeds = ["--seeds", f"0:{many}", "--jobs", "2"]
+    words = [sys.executable, "-m", "ptokit", "sweep", str(file), *seeds]
+    how: dict[str, Any] = {"text": True, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    # Whatever runs the tests in the background has it ignored, and children would inherit that.
+    how["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     journals = file.parent / "cache" / "journals"
-    with subprocess.Popen(words, **how, start_new_session=True) as stopped:  # type: ignore[call-overload]
+    with subprocess.Popen(words, **how, start_new_session=True) as stopped:
         until = time.monotonic() + 60
         while time.monotonic() < until:
             if any(path.stat().st_size > 2000 for path in journals.glob("*")):
@@ -126,9 +140,8 @@ def test_ctrl_c_leaves_a_journal(file: Path) -> None:
     lines = journal.read_text().splitlines(keepends=True)
     # What is known is believed: a run that says so was not run again.
     journal.write_text(lines[0] + "".join(lines[1:]).replace('"runs": 8', '"runs": 88'))
-    short = [*words[:-3], "0:1200", "--jobs", "2", "--resume"]
-    done = subprocess.run(short, text=True, capture_output=True, check=False)
+    done = subprocess.run([*words, "--resume"], text=True, capture_output=True, check=False)
     assert done.returncode == 0
     runs = int(done.stdout.splitlines()[-1].split()[-2].replace(",", ""))
-    assert runs >= 2 * 1201 + 80
+    assert runs >= 2 * (many + 1) + 80
     assert not list(journals.glob("*"))

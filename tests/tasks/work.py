@@ -53,10 +53,57 @@ def large(number: int, count: int) -> Any:
     return np.full(count, number, np.uint8)
 
 
-def where(number: int, slow: str) -> tuple[int, str]:
-    """The node that a task is done on, which takes its time on one of them."""
+# ---- on nodes ------------------------------------------------------------------------------------
+
+PATIENCE = 300.0  # seconds after which something that must come does not
+
+
+def node() -> str:
     from importlib import import_module
 
-    node = import_module("ray").get_runtime_context().get_node_id()
-    time.sleep(1.0 if node == slow else 0.1)
-    return number, node
+    return import_module("ray").get_runtime_context().get_node_id()
+
+
+def note(folder: str, what: str, number: int) -> None:
+    """A file that says what happens to a task here."""
+    (Path(folder) / f"{what} {number} {node()} {os.getpid()} {time.monotonic_ns()}").touch()
+
+
+def noted(folder: str, what: str = "*") -> list[tuple[str, int, str, int]]:
+    """What has happened to tasks: what, to which, on which node, in which process."""
+    found = (each.name.split() for each in Path(folder).glob(f"{what} *"))
+    return [(what, int(number), node, int(pid)) for what, number, node, pid, _ in found]
+
+
+def until(ready: Any) -> None:
+    """Wait for a fact, however long that takes."""
+    end = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def acts(data: tuple[str, int], folder: str) -> int:
+    """As `act`, with a note of each attempt."""
+    note(folder, "begins", data[1])
+    return act(data, folder)
+
+
+def held(number: int, folder: str) -> int:
+    """A task that does not end before a node has gone."""
+    note(folder, "begins", number)
+    until((Path(folder) / "gone").exists)
+    return number
+
+
+def beside(number: int, slow: str, folder: str, count: int) -> tuple[int, str]:
+    """A task of so many on two nodes, of which one does nothing while the other does ten."""
+    mine = node()
+    note(folder, "begins", number)
+    until(lambda: len({each[2] for each in noted(folder, "begins")}) == 2)
+    if mine == slow:
+        before = len(noted(folder, "ends"))
+        until(lambda: len(noted(folder, "ends")) >= min(before + 10, count - 1))
+        time.sleep(0.15)  # so long that it has no other task at hand
+    note(folder, "ends", number)
+    return number, mine

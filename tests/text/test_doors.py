@@ -194,6 +194,47 @@ def test_the_valid_sizes_of_a_bound_memref_are_run_time_values() -> None:
     assert not z[:, 40:].any()
 
 
+def test_a_tile_of_smaller_elements_is_the_first_bytes_of_the_other() -> None:
+    small = "!pto.tile_buf<vec, 16x64xi16>"
+    made = program(
+        f"""  %t = pto.alloc_tile : {TILE}
+        %u = pto.bitcast %t : {TILE} -> {small}
+        %zero = arith.constant 0 : i16
+        pto.tload ins(%px : {VIEW}) outs(%t : {TILE})
+        pto.texpands ins(%zero : i16) outs(%u : {small})
+        pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})"""
+    )
+    x, z = ran(made)
+    assert not z[:8].any()
+    assert np.array_equal(z[8:], x[8:])
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_type_of_a_part_with_other_dimensions_than_its_view_decides_nothing(
+    is_known: bool,
+) -> None:
+    row = "!pto.tile_buf<vec, 1x64xf32, valid=1x?>"
+    size = "%n = arith.constant 40 : index\n" if is_known else ""
+    parts = "".join(
+        f"""%f{n} = pto.make_tensor_view %{n}, shape = [%w], strides = [%c1]
+          : !pto.tensor_view<?xf32>
+        %q{n} = pto.partition_view %f{n}, offsets = [%c0], sizes = [%n]
+          : !pto.tensor_view<?xf32> -> !pto.partition_tensor_view<1x64xf32>
+        """
+        for n in "xz"
+    )
+    made = program(
+        f"""  {size}{parts}%t = pto.alloc_tile valid_col = %n : {row}
+        pto.tload ins(%qx : !pto.partition_tensor_view<1x64xf32>) outs(%t : {row})
+        pto.tstore ins(%t : {row}) outs(%qz : !pto.partition_tensor_view<1x64xf32>)""",
+        "" if is_known else ", %n: index",
+    )
+    x, z = ran(made, *(() if is_known else (40,)))
+    assert np.array_equal(z[0, :40], x[0, :40])
+    assert not z[0, 40:].any()
+    assert not z[1:].any()
+
+
 # ---- sub-blocks ----------------------------------------------------------------------------------
 
 STORE_PLACE = """

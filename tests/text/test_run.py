@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ptokit.base.diagnostics import ProgramError, UsageError
-from ptokit.cli import COMMANDS, app
+from ptokit.cli import COMMANDS
+from ptokit.cli.parser import app
 from ptokit.from_text import Program, load, loads
 
 HERE = Path(__file__).parent

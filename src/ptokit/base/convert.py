@@ -34,20 +34,22 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.floatformat import float_format, holds_every_value_of
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-_F32_SIGN = np.uint32(0x8000_0000)
-_F32_NAN = np.uint32(0x7FC0_0000)
+    Array = NDArray[Any]
+
+
+_F32_SIGN, _F32_NAN = 0x8000_0000, 0x7FC0_0000
 
 
 def convert(
@@ -202,10 +204,12 @@ def unpack4(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _decode_integers(values: Array, src: DType) -> Array:
     """The integers themselves; only i4 needs work."""
-    return _I4_VALUES[values] if src is dt.i4 else values
+    return _i4_values()[values] if src is dt.i4 else values
 
 
-_I4_VALUES = np.array([*range(8), *range(-8, 0)], np.int8)
+@cache
+def _i4_values() -> NDArray[np.int8]:
+    return np.array([*range(8), *range(-8, 0)], np.int8)
 
 
 def _decode_floats(values: Array, src: DType) -> NDArray[np.float32]:
@@ -222,7 +226,7 @@ def _decode_floats(values: Array, src: DType) -> NDArray[np.float32]:
     if nans.any():
         # What a cast leaves of a NaN's payload differs between processors.
         bits = floats.view(np.uint32)
-        bits[nans] = bits[nans] & _F32_SIGN | _F32_NAN
+        bits[nans] = bits[nans] & np.uint32(_F32_SIGN) | np.uint32(_F32_NAN)
     return floats
 
 

@@ -40,8 +40,8 @@ class DType:
     itemsize: int
     """``sizeof`` in PTO C++; 1 for the 4-bit types although two elements share a byte."""
     kind: Kind
-    np: numpy.dtype[Any]
-    """NumPy dtype of the arrays instruction bodies see, one array item per element."""
+    storage: str
+    """Name of :attr:`np`, in NumPy or in ml_dtypes."""
     min_value: int | float
     """Smallest value; for floats the most negative finite one."""
     max_value: int | float
@@ -84,7 +84,12 @@ class DType:
     @property
     def stores_codes(self) -> bool:
         """Whether arrays of :attr:`np` hold encodings instead of numbers NumPy can compute with."""
-        return self.np == numpy.uint8 and self.name != "u8"
+        return self.storage == "uint8" and self.name != "u8"
+
+    @cached_property
+    def np(self) -> numpy.dtype[Any]:
+        """NumPy dtype of the arrays instruction bodies see, one array item per element."""
+        return _of_numpy(self.storage)
 
     @cached_property
     def uint(self) -> numpy.dtype[Any]:
@@ -134,7 +139,7 @@ def _integer(name: str, cpp: str, mlir: str, aliases: str) -> DType:
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     # 64-bit elements always pad with 0, and no instruction pads the 4-bit ones.
     pads = (low & ((1 << bits) - 1), high) if bits in (8, 16, 32) else None
-    storage = numpy.dtype("uint8" if bits == 4 else f"{name[0]}{bits // 8}")
+    storage = "uint8" if bits == 4 else f"{'u' * (not signed)}int{bits}"
     itemsize = max(1, bits // 8)
     kind: Kind = "int" if signed else "uint"
     also = tuple(aliases.split())
@@ -146,15 +151,15 @@ def _float(
     cpp: str,
     mlir: str,
     bits: int,
-    storage: Any,
+    storage: str,
     largest: float,
     aliases: str,
     pads: tuple[int, int] | None = None,
 ) -> DType:
-    np = numpy.dtype(storage)
     lowest = 2.0**-127 if name == "f8e8m0" else -largest
     also = tuple(aliases.split())
-    return DType(name, cpp, mlir, bits, np.itemsize, "float", np, lowest, largest, pads, also)
+    size = max(1, bits // 8)
+    return DType(name, cpp, mlir, bits, size, "float", storage, lowest, largest, pads, also)
 
 
 # Each type once, bound to every name under which Python code may import it: the short name, the
@@ -171,43 +176,43 @@ u32 = uint32 = uint32_t = _integer("u32", "uint32_t", "ui32", "uint32")
 u64 = uint64 = uint64_t = _integer("u64", "uint64_t", "ui64", "uint64")
 
 f16 = float16 = half = _float(
-    "f16", "half", "f16", 16, numpy.float16, 65504.0, "float16", (0xFC00, 0x7C00)
+    "f16", "half", "f16", 16, "float16", 65504.0, "float16", (0xFC00, 0x7C00)
 )
 _BF16_MAX, _F32_MAX = float.fromhex("0x1.fep127"), float.fromhex("0x1.fffffep127")
 bf16 = bfloat16 = bfloat16_t = _float(
-    "bf16", "bfloat16_t", "bf16", 16, ml_dtypes.bfloat16, _BF16_MAX, "bfloat16", (0xFF80, 0x7F80)
+    "bf16", "bfloat16_t", "bf16", 16, "bfloat16", _BF16_MAX, "bfloat16", (0xFF80, 0x7F80)
 )
 f32 = float32 = _float(
-    "f32", "float", "f32", 32, numpy.float32, _F32_MAX, "float32", (0xFF80_0000, 0x7F80_0000)
+    "f32", "float", "f32", 32, "float32", _F32_MAX, "float32", (0xFF80_0000, 0x7F80_0000)
 )
 
 # "f8E4M3" in MLIR proper is a format with infinities; PTO files use it for the finite one.
 # The other formats with these bits are not PTO's either: they name the device's own.
 _E4M3_NAMES = "float8_e4m3 float8_e4m3fn f8E4M3 e4m3 f8E4M3FNUZ f8E4M3B11FNUZ"
 f8e4m3 = float8_e4m3 = float8_e4m3_t = _float(
-    "f8e4m3", "float8_e4m3_t", "f8E4M3FN", 8, ml_dtypes.float8_e4m3fn, 448.0, _E4M3_NAMES
+    "f8e4m3", "float8_e4m3_t", "f8E4M3FN", 8, "float8_e4m3fn", 448.0, _E4M3_NAMES
 )
 _E5M2_NAMES = "float8_e5m2 e5m2 f8E5M2FNUZ"
 f8e5m2 = float8_e5m2 = float8_e5m2_t = _float(
-    "f8e5m2", "float8_e5m2_t", "f8E5M2", 8, ml_dtypes.float8_e5m2, 57344.0, _E5M2_NAMES
+    "f8e5m2", "float8_e5m2_t", "f8E5M2", 8, "float8_e5m2", 57344.0, _E5M2_NAMES
 )
 _E8M0_NAMES = "float8_e8m0 float8_e8m0fnu f8E8M0 f8E8M0FNU e8m0"
 f8e8m0 = float8_e8m0 = float8_e8m0_t = _float(
-    "f8e8m0", "float8_e8m0_t", "!pto.f8E8M0", 8, ml_dtypes.float8_e8m0fnu, 2.0**127, _E8M0_NAMES
+    "f8e8m0", "float8_e8m0_t", "!pto.f8E8M0", 8, "float8_e8m0fnu", 2.0**127, _E8M0_NAMES
 )
 hif8 = hifloat8 = hifloat8_t = _float(
-    "hif8", "hifloat8_t", "!pto.hif8", 8, numpy.uint8, 32768.0, "hifloat8"
+    "hif8", "hifloat8_t", "!pto.hif8", 8, "uint8", 32768.0, "hifloat8"
 )
 _E2M1_NAMES = "float4_e2m1x2 float4_e2m1fn f4E2M1 e2m1x2"
 f4e2m1x2 = float4_e2m1x2 = float4_e2m1x2_t = _float(
-    "f4e2m1x2", "float4_e2m1x2_t", "f4E2M1FN", 4, numpy.uint8, 6.0, _E2M1_NAMES
+    "f4e2m1x2", "float4_e2m1x2_t", "f4E2M1FN", 4, "uint8", 6.0, _E2M1_NAMES
 )
 f4e1m2x2 = float4_e1m2x2 = float4_e1m2x2_t = _float(
-    "f4e1m2x2", "float4_e1m2x2_t", "f4E1M2FN", 4, numpy.uint8, 1.75, "float4_e1m2x2 f4E1M2 e1m2x2"
+    "f4e1m2x2", "float4_e1m2x2_t", "f4E1M2FN", 4, "uint8", 1.75, "float4_e1m2x2 f4E1M2 e1m2x2"
 )
 # The element code of HiF4 without its group scales, which is the e1m2 code.
 hif4x2 = hifloat4x2 = hifloat4x2_t = _float(
-    "hif4x2", "hifloat4x2_t", "hif4", 4, numpy.uint8, 1.75, "hifloat4x2"
+    "hif4x2", "hifloat4x2_t", "hif4", 4, "uint8", 1.75, "hifloat4x2"
 )
 
 ALL: tuple[DType, ...] = (
@@ -219,10 +224,18 @@ _BY_SPELLING: dict[str, DType] = {
     spelling: each for each in ALL for spelling in (each.name, each.cpp, each.mlir, *each.aliases)
 }
 
+
 # Code types are left out: a NumPy uint8 array means u8 unless somebody says otherwise.
-_BY_NUMPY: dict[numpy.dtype[Any], DType] = {
-    each.np: each for each in ALL if not each.stores_codes
-} | {numpy.dtype(ml_dtypes.int4): i4, numpy.dtype(ml_dtypes.float4_e2m1fn): f4e2m1x2}
+_BY_STORAGE: dict[str, DType] = {
+    **{each.storage: each for each in ALL if not each.stores_codes},
+    "int4": i4,
+    "float4_e2m1fn": f4e2m1x2,
+}
+
+
+def _of_numpy(storage: str) -> numpy.dtype[Any]:
+    """The type of this name; ml_dtypes adds some to those of NumPy, and loads when one is asked."""
+    return numpy.dtype(getattr(numpy, storage, None) or getattr(ml_dtypes, storage))
 
 
 @public_raising(ValueError)
@@ -248,8 +261,9 @@ def dtype(spec: object) -> DType:
         isinstance(spec, type) and issubclass(spec, numpy.generic)
     ):
         as_numpy: numpy.dtype[Any] = numpy.dtype(cast("Any", spec))
-        if as_numpy in _BY_NUMPY:
-            return _BY_NUMPY[as_numpy]
+        known = _BY_STORAGE.get(as_numpy.name)
+        if known is not None and as_numpy == _of_numpy(as_numpy.name):  # in the order of its bytes
+            return known
         reason = _LOOKALIKES.get(as_numpy.name, "")
         if as_numpy == ml_dtypes.float8_e4m3:
             reason = "; it has infinities, PTO's e4m3 is ml_dtypes.float8_e4m3fn"

@@ -16,9 +16,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import wraps
+from functools import cache, wraps
 from types import FrameType, FunctionType, TracebackType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, ForwardRef, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from ptokit.base.diagnostics import InternalError, PtoError, brief, usage_error
 from ptokit.base.location import is_ours
 
 T = TypeVar("T")
-_LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(np.__file__))
 _NOT_WRAPPED = {"__repr__", "__str__", "__reduce__", "__dir__", "__len__", "__hash__", "__eq__"}
 
 
@@ -173,11 +172,14 @@ def _is_a(value: Any, kind: Any) -> bool:
     """Whether a value is of a declared type, as far as that can be told."""
     if kind is Any or kind is None:
         return kind is Any or value is None
+    if isinstance(kind, ForwardRef):  # a type of NumPy's, which need not be loaded for its name
+        kind = eval(kind.__forward_arg__, {"np": np, "Any": Any})
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return any(_is_a(value, part) for part in parts)
     if kind in (int, bool):
-        return hasattr(type(value), "__index__") and not isinstance(value, np.ndarray)
+        plain = type(value) in (int, bool)
+        return plain or (hasattr(type(value), "__index__") and not isinstance(value, np.ndarray))
     if kind is float:
         number = isinstance(value, int | float | np.integer | np.floating)
         return number and not isinstance(value, np.timedelta64)
@@ -224,5 +226,10 @@ def is_library(frame: FrameType) -> bool:
     """Whether the frame runs code of Python's library or of NumPy."""
     name = frame.f_code.co_filename
     if "site-packages" in name:  # lies in the folder of the standard library on some systems
-        return name.startswith(_LIBRARIES[1])
-    return name.startswith((*_LIBRARIES, "<frozen"))
+        return name.startswith(_libraries()[1])
+    return name.startswith((*_libraries(), "<frozen"))
+
+
+@cache
+def _libraries() -> tuple[str, str]:
+    return os.path.dirname(os.__file__), os.path.dirname(np.__file__)

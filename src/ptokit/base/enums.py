@@ -383,6 +383,65 @@ class TileLayoutCustom(Choice):
     NONE = 5
 
 
+class Coalesce(Choice):
+    """What an index of the list names."""
+
+    Row = 0  # one index per table row
+    Elem = 1  # one index per element
+
+
+class GatherAxis(Choice):
+    """Whether a pattern selects columns (GATHER_ROW) or rows."""
+
+    GATHER_ROW = 0
+    GATHER_COL = 1
+
+
+class ScatterConflict(Choice):
+    """Which of several sources with one index wins."""
+
+    Last = 0  # largest source position wins
+    Default = 1  # unordered
+
+
+class GatherExec(Choice):
+    """A5 only, GM to L1 element gather."""
+
+    Scalar = 0  # AIC scalar loop
+    Simt = 1  # AIV SIMT kernel on sub-block 0
+
+
+class HistByte(Choice):
+    """The byte of an element that is counted; BYTE_0 is the lowest."""
+
+    BYTE_0 = 0
+    BYTE_1 = 1
+    BYTE_2 = 2
+    BYTE_3 = 3
+
+
+class PrintFormat(Choice):
+    """Field width and digits of floats."""
+
+    Width8_Precision4 = 0
+    Width8_Precision2 = 1
+    Width10_Precision6 = 2
+
+
+class ScatterAxis(Choice):
+    """Whether a pattern spreads columns (SCATTER_ROW) or rows."""
+
+    SCATTER_ROW = 0
+    SCATTER_COL = 1
+
+
+class VecStoreMode(Choice):
+    """Whether the exponents are also written in blocks."""
+
+    ND = 0
+    NZ = 1
+
+
 class ChipArch(Choice):
     A2A3 = 0
     A5 = 1

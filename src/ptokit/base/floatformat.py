@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptokit.base import dtypes as dt
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,7 @@ def _signed(magnitudes: Sequence[float]) -> NDArray[np.float32]:
     return np.array([*magnitudes, *(-m for m in magnitudes)], np.float32)
 
 
+@cache
 def _formats() -> dict[DType, FloatFormat]:
     e4m3 = _signed(_binary_magnitudes(4, 3, bias=7))
     e4m3[[0x7F, 0xFF]] = np.nan, -np.nan
@@ -136,12 +140,9 @@ def _formats() -> dict[DType, FloatFormat]:
     }
 
 
-_FORMATS = _formats()
-
-
 def float_format(dtype: DType) -> FloatFormat:
     """Return the format of a float element type; KeyError for an integer one."""
-    return _FORMATS[dtype]
+    return _formats()[dtype]
 
 
 @cache

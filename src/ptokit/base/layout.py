@@ -12,13 +12,16 @@ import itertools
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
 
-Array = np.ndarray[Any, Any]
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+else:  # the name of the type does not load NumPy
+    Array = ForwardRef("np.ndarray[Any, Any]")
 
 
 def raw_bytes(array: Array) -> Array:

@@ -8,8 +8,8 @@ and the source text are worked out when somebody looks.
 from __future__ import annotations
 
 import linecache
+import os
 import sys
-import sysconfig
 from contextvars import ContextVar
 from functools import cache
 from itertools import islice
@@ -18,6 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.generated import MARK
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
@@ -99,14 +100,16 @@ def is_ours(frame: FrameType) -> bool:
     The kernels of the demo are in the package but stand for a user's file.
     """
     name = frame.f_code.co_filename
-    return name.startswith(_PACKAGE) and not name.endswith("demo_kernels.py")
+    return name.startswith((_PACKAGE, MARK)) and not name.endswith("demo_kernels.py")
 
 
 @cache
 def is_users_file(name: str) -> bool:
     """Whether a file is not one of Python's library, of an installed package or of this one."""
-    homes = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), _PACKAGE)
-    return not str(Path(name).resolve()).startswith(tuple(str(Path(h).resolve()) for h in homes))
+    path = Path(name).resolve()
+    homes = tuple(str(Path(home).resolve()) for home in (os.path.dirname(os.__file__), _PACKAGE))
+    installed = {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+    return installed and not str(path).startswith(homes)
 
 
 def user_frame(start: FrameType | None = None) -> FrameType:

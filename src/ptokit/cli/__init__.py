@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import Annotated, Any
-
-import typer
 
 from ptokit.base.diagnostics import (
     Diagnostic,
@@ -26,7 +25,8 @@ from ptokit.base.diagnostics import (
     rendered,
 )
 from ptokit.base.diagnostics import usage_error as _usage_error
-from ptokit.cli.answer import Exit, failed, wants_json
+from ptokit.cli.answer import Exit, echo, failed, wants_json
+from ptokit.cli.declared import Option
 from ptokit.cli.plain_words import plainly
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
@@ -37,34 +37,7 @@ _NAMES = (
 )  # fmt: skip
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 
-app = typer.Typer(
-    name="ptokit",
-    help="Tile programming for NPUs: check, run and study PTO kernels without the hardware.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-
-
-_debug = [False]
-
-
-def _version(show: bool) -> None:
-    if show:
-        from importlib.metadata import version
-
-        typer.echo(f"ptokit {version('ptokit')}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
-    ),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an internal error."),
-) -> None:
-    """Tile programming for NPUs."""
-    _debug[0] = debug
+shows_bugs = [False]  # with their tracebacks
 
 
 def main() -> None:
@@ -73,12 +46,15 @@ def main() -> None:
     warnings.simplefilter("default", ToolWarning)
     try:
         try:
-            register(sys.argv[1:])
-            words = [*import_module("ptokit.cli.steps").switches(sys.argv[1:])]
+            words = [*switches(sys.argv[1:])]
+            command = prepared(words[0]) if words and words[0] in COMMANDS else None
             gc.freeze()
             gc.enable()
-            if not _ran_plainly(words):
-                app(words, prog_name="ptokit")
+            options = None if command is None else plainly(command, words[1:])
+            if command is not None and options is not None:
+                command(**options)
+                sys.exit(0)
+            import_module("ptokit.cli.parser").run(words)
         finally:
             if not sys.stdout.closed:  # as the server of editors leaves it
                 sys.stdout.flush()  # a disk that is full says so here
@@ -92,28 +68,22 @@ def main() -> None:
         sys.exit(code)
 
 
-def _ran_plainly(words: Sequence[str]) -> bool:
-    """Run a command whose line needs no parser; False: it does."""
-    commands = {each.name: each.callback for each in app.registered_commands}
-    command = commands.get(words[0]) if words else None
-    options = None if command is None else plainly(command, words[1:])
-    if command is None or options is None:
-        return False
-    try:
-        command(**options)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
-    sys.exit(0)
+_SWITCH = re.compile(r"--?((?:enable|emit|plan|disable)-[\w-]+)(?:=(true|false))?")
 
 
-def register(words: Sequence[str]) -> None:
-    """Import the command that is asked for, or all of them where none is; each of them once."""
-    named = next((word for word in words if not word.startswith("-")), "")
-    known = {each.name for each in app.registered_commands}
-    for name in (named,) if named in COMMANDS else COMMANDS:
-        if name not in known:
-            command = import_module(COMMANDS[name]).command
-            app.command(name)(_stoppable(_taking_arguments(command)))
+def switches(words: Iterable[str]) -> Iterator[str]:
+    """The words of a command line; switches may be given a value, or one dash: `-x-y=true`."""
+    for word in words:
+        found = _SWITCH.fullmatch(word)
+        if found is None:
+            yield word
+        elif found[2] != "false":
+            yield f"--{found[1]}"
+
+
+def prepared(name: str) -> Callable[..., None]:
+    """A command, which is imported here."""
+    return _stoppable(_taking_arguments(import_module(COMMANDS[name]).command))
 
 
 class _Stopped(BaseException):
@@ -134,7 +104,7 @@ def _taking_arguments(command: Callable[..., None]) -> Callable[..., None]:
         "arg",
         Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[list[str] | None, typer.Option("--arg", help="The next ARG.")],
+        annotation=Annotated[list[str] | None, Option("--arg", help="The next ARG.")],
     )
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), named])  # type: ignore[attr-defined]
     return run
@@ -167,7 +137,7 @@ def _told(error: BaseException) -> int:
         case MemoryError():
             found, text, code = (), "error[memory]: there is not enough memory", Exit.USAGE
         case _:
-            if _debug[0]:
+            if shows_bugs[0]:
                 raise error
             found, code = (), Exit.BUG
             text = (
@@ -181,7 +151,7 @@ def _told(error: BaseException) -> int:
 
 Defines = Annotated[
     list[str] | None,
-    typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
+    Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
 ]
 
 
@@ -194,21 +164,21 @@ def offered_targets(incomplete: str) -> list[str]:
 
 OnTarget = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--target",
         "--pto-arch",
         help="Default: what the module asks for, or a2a3.",
         autocompletion=offered_targets,
     ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Every broken rule is an error.")]
+Strict = Annotated[bool, Option("--strict", help="Every broken rule is an error.")]
 Release = Annotated[
     bool,
-    typer.Option("--release", help="What the device does: only what it enforces is an error."),
+    Option("--release", help="What the device does: only what it enforces is an error."),
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", help="Silence a finding: an id, or one place, E8@softmax.py:41."),
+    Option("--allow", help="Silence a finding: an id, or one place, E8@softmax.py:41."),
 ]
 
 
@@ -239,6 +209,6 @@ def pass_or_refuse(found: Sequence[Diagnostic], strict: bool = False) -> Sequenc
         raise ProgramError(found)
     if found and not wants_json():
         for each in found:
-            typer.echo(each.render(), err=True)
-        typer.echo(counted(found), err=True)
+            echo(each.render(), err=True)
+        echo(counted(found), err=True)
     return found

@@ -6,13 +6,13 @@ The object always has `exit` (the exit code) and `diagnostics`; a command adds w
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import Annotated, Any, NoReturn
 
-import typer
-
 from ptokit.base.diagnostics import Diagnostic
+from ptokit.cli.declared import Option
 
 
 class Exit(IntEnum):
@@ -38,7 +38,7 @@ def choose_json(chosen: bool) -> bool:
 
 AsJson = Annotated[
     bool,
-    typer.Option("--json", callback=choose_json, help="Print one JSON object instead of text."),
+    Option("--json", callback=choose_json, help="Print one JSON object instead of text."),
 ]
 
 
@@ -64,10 +64,10 @@ def answer(
         code = Exit.FOUND if any(d.severity == "error" for d in found) else Exit.OK
     if _Wanted.json:
         report = {"exit": int(code), "diagnostics": [d.to_json() for d in found], **data}
-        typer.echo(json.dumps(report, indent=1))
+        echo(json.dumps(report, indent=1))
     elif text:
-        typer.echo(text, nl=not text.endswith("\n"))
-    raise typer.Exit(code)
+        echo(text.removesuffix("\n"))
+    sys.exit(int(code))
 
 
 def failed(message: str, code: int, found: Iterable[Diagnostic] = ()) -> int:
@@ -78,7 +78,12 @@ def failed(message: str, code: int, found: Iterable[Diagnostic] = ()) -> int:
             "diagnostics": [d.to_json() for d in found],
             "message": message,
         }
-        typer.echo(json.dumps(report, indent=1))
+        echo(json.dumps(report, indent=1))
     else:
-        typer.echo(message, err=True)
+        echo(message, err=True)
     return code
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Say something to people, at once."""
+    print(text, file=sys.stderr if err else sys.stdout, flush=True)

@@ -8,12 +8,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
-from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.answer import AsJson, answer, echo
 from ptokit.cli.cpp_file import Blocks, CppCall, OneKernel, Recording, program_of
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.sources import is_cpp
 from ptokit.cli.steps import Asked, finishing
 from ptokit.frontend.policies import policy_for
@@ -35,18 +34,16 @@ class Level(StrEnum):
 
 @finishing
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file, in any form, or C++; - is stdin.")],
+    file: Annotated[Path, Argument(help="A PTO text file, in any form, or C++; - is stdin.")],
     args: Recording = None,
     entry: OneKernel = "",
     grid: Blocks = 1,
-    to: Annotated[Level | None, typer.Option("--to", help="The form to convert to.")] = None,
+    to: Annotated[Level | None, Option("--to", help="The form to convert to.")] = None,
     target: OnTarget = None,
-    output: Annotated[Path | None, typer.Option("-o", help="Write here.")] = None,
-    generic: Annotated[
-        bool, typer.Option("--generic", help="Print the generic form of MLIR.")
-    ] = False,
+    output: Annotated[Path | None, Option("-o", help="Write here.")] = None,
+    generic: Annotated[bool, Option("--generic", help="Print the generic form of MLIR.")] = False,
     verbose: Annotated[
-        bool, typer.Option("-v", help="Count the waits and barriers of each function (stderr).")
+        bool, Option("-v", help="Count the waits and barriers of each function (stderr).")
     ] = False,
     define: Defines = None,
     strict: Strict = False,
@@ -87,7 +84,7 @@ def command(
         policy = policy_for(program.module.location.file, rules, allow or ())
         every = written.finished(chosen, replace(steps, is_reduced=False), policy)
         for line in _counted(program.module, every):
-            typer.echo(line, err=True)
+            echo(line, err=True)
     if generic:
         text = print_module(program.executable(chosen), generic=True)
     else:

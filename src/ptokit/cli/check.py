@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from ptokit.base.diagnostics import (
     Diagnostic,
@@ -27,6 +23,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.files import write_text
+from ptokit.base.starting import uncollected
 from ptokit.cli import (
     Allow,
     Defines,
@@ -38,10 +35,10 @@ from ptokit.cli import (
     profile,
 )
 from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
 from ptokit.cli.steps import Asked, finishing
 from ptokit.cli.verdicts import Checked, Rules, no_kernel
-from ptokit.from_text import Program, loads
 from ptokit.ir.retired import DIALECTS
 from ptokit.ir.sections import sections
 from ptokit.isa.devices import TARGETS as DEVICES
@@ -55,11 +52,11 @@ _IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 @finishing
 def command(
     files: Annotated[
-        list[Path], typer.Argument(help="Files of Python, PTO text or C++; - is standard input.")
+        list[Path], Argument(help="Files of Python, PTO text or C++; - is standard input.")
     ],
     targets: Annotated[
         str,
-        typer.Option(
+        Option(
             "--target",
             "--pto-arch",
             help="Targets, with commas, or all; default: what a file is for.",
@@ -67,34 +64,32 @@ def command(
         ),
     ] = "",
     level: Annotated[
-        int, typer.Option("--level", min=0, max=3, help="3: every tile needs an address.")
+        int, Option("--level", min=0, max=3, help="3: every tile needs an address.")
     ] = 0,
     run: Annotated[
-        bool, typer.Option("--run", help="Run a text too, and say a verdict per kind of fault.")
+        bool, Option("--run", help="Run a text too, or a Python file as a script.")
     ] = False,
     arg: Annotated[
         list[str] | None,
-        typer.Option("--arg", help=f"With --run FILE.pto, or FILE.cpp: {ARGUMENTS.lower()}"),
+        Option("--arg", help=f"With --run FILE.pto, or FILE.cpp: {ARGUMENTS.lower()}"),
     ] = None,
-    entry: Annotated[
-        str, typer.Option("--entry", "--kernel", help="Of C++: the kernel to check.")
-    ] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Of C++: number of blocks.")] = 1,
+    entry: Annotated[str, Option("--entry", "--kernel", help="Of C++: the kernel to check.")] = "",
+    grid: Annotated[int, Option("--grid", min=1, help="Of C++: number of blocks.")] = 1,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0, help="Time for each file that runs.")
+        float, Option("--seconds", min=0, help="Time for each file that runs.")
     ] = 60.0,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
     sarif_file: Annotated[
-        Path | None, typer.Option("--sarif", help="Write the findings here as SARIF, for reviews.")
+        Path | None, Option("--sarif", help="Write the findings here as SARIF, for reviews.")
     ] = None,
     dialect: Annotated[
-        str, typer.Option("--dialect", help=f"The language of texts: {' or '.join(DIALECTS)}.")
+        str, Option("--dialect", help=f"The language of texts: {' or '.join(DIALECTS)}.")
     ] = "",
     verbose: Annotated[
-        bool, typer.Option("-v", help="Say what each text is taken for: dialect, level, target.")
+        bool, Option("-v", help="Say what each text is taken for: dialect, level, target.")
     ] = False,
     as_json: AsJson = False,
     *,
@@ -108,14 +103,13 @@ def command(
         raise usage_error("dialect", f"there is no dialect {dialect!r}", fix=" or ".join(DIALECTS))
     overrides = parse_defines([] if any(map(is_cpp, files)) else define)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
-    check = partial(
-        Program.check,
-        level=asked.level or level,
-        defines=overrides,
-        sync=asked.steps.sync,
-        dialect=dialect,
+    options: dict[str, Any] = {
+        "level": asked.level or level,
+        "defines": overrides,
+        "sync": asked.steps.sync,
+        "dialect": dialect,
         **rules,
-    )
+    }
     found: list[Diagnostic] = []
     said: list[str] = []
     checked: list[tuple[str, Checked]] = []
@@ -123,9 +117,10 @@ def command(
     for path in files:
         name, text = shown_name(path), read_text(path)
         if is_python(path, text):  # what a text does not need is loaded here
-            from ptokit.cli.python_file import Job, check_python
-
-            verdict = check_python(Job(name, text, tuple(names), overrides, rules), seconds)
+            with uncollected(for_good=True):
+                from ptokit.cli.python_file import Job, check_python
+            job = Job(name, text, tuple(names), overrides, rules, is_script=run)
+            verdict = check_python(job, seconds)
             complaints, kernels = verdict.found, verdict.checked
             runs += len(kernels)
         elif is_cpp(path):
@@ -137,17 +132,18 @@ def command(
         else:
             complaints, kernels = [], []
             for part in sections(text).values():
-                wrong, seen, taken_for = _check_text(path, part, names, asked, check)
+                wrong, seen, taken_for = _check_text(path, part, names, asked, options)
                 said += [f"{name}: {taken_for}"] if verbose and taken_for else []
                 if run and not _errors(wrong):
-                    program = loads(part, name)
-                    wrong += _run_text(program, names, arg or [], overrides, rules, seconds)
+                    wrong += _run_text(part, name, names, arg or [], overrides, rules, seconds)
                     runs += 1
                 complaints += wrong
                 kernels += seen
         found += unrepeated(_merged(complaints))
         checked += [(name, each) for each in kernels]
     if sarif_file is not None:
+        from importlib.metadata import version
+
         from ptokit.report.sarif import sarif
 
         report = json.dumps(sarif(found, version("ptokit")), indent=1)
@@ -220,9 +216,11 @@ def _check_text(
     text: str,
     names: list[str],
     asked: Asked,
-    check: Callable[[Program, str], list[Diagnostic]],
+    options: Mapping[str, Any],
 ) -> tuple[list[Diagnostic], list[Checked], str]:
     """What is wrong with a text, its kernels, and what it is taken for."""
+    from ptokit.from_text import loads  # which a file of Python does not need
+
     name = shown_name(path)
     try:
         program = loads(text, name)
@@ -234,7 +232,7 @@ def _check_text(
     checked: list[Checked] = []
     targets = names or [asked.on(program.target()).name]
     for on in targets:
-        complaints = check(program, on)
+        complaints = program.check(on, **options)
         found += complaints
         for kernel in program.kernels:
             checked.append(Checked(kernel, on, _errors(complaints)))
@@ -243,7 +241,8 @@ def _check_text(
 
 
 def _run_text(
-    program: Program,
+    text: str,
+    name: str,
     names: list[str],
     words: list[str],
     overrides: dict[str, int],
@@ -252,13 +251,15 @@ def _run_text(
 ) -> list[Diagnostic]:
     """Run a text with all checkers on; every complaint."""
     from ptokit.cli.run import arguments
+    from ptokit.from_text import loads
 
+    program = loads(text, name)
     kernel = program.entry()
     found: list[Diagnostic] = []
-    for name in names or [program.target().name]:
+    for each in names or [program.target().name]:
         values = arguments(kernel, words, "--arg ")
         try:
-            on = target(name, overrides)
+            on = target(each, overrides)
             found += kernel[1](*values, target=on, max_seconds=seconds or None, **rules).warnings
         except UsageError:
             raise

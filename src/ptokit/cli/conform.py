@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.files import write_text
 from ptokit.cli.answer import AsJson, Exit, answer, failed
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.conform import Summary, Verdict, load_cases, run_cases
 from ptokit.tasks import progress
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="Folder with manifest.json and .npz files.")],
-    only: Annotated[str, typer.Option(help="Comma-separated instructions to run.")] = "",
+    folder: Annotated[Path, Argument(help="Folder with manifest.json and .npz files.")],
+    only: Annotated[str, Option(help="Comma-separated instructions to run.")] = "",
     output: Annotated[
-        Path | None, typer.Option("-o", help="Write the verdict of every case here, as JSON.")
+        Path | None, Option("-o", help="Write the verdict of every case here, as JSON.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("-v", help="Show disputed cases too.")] = False,
+    verbose: Annotated[bool, Option("-v", help="Show disputed cases too.")] = False,
     jobs: HowMany = "1",
     cluster: Cluster = "",
     task_seconds: TaskSeconds = None,
@@ -31,7 +31,7 @@ def command(
     """Run every recorded case on the cpu profile; exit 0 only when none failed or is missing."""
     cases = load_cases(folder, [name for name in only.split(",") if name])
     if not cases:
-        raise typer.Exit(failed("no case matches", Exit.USAGE))
+        sys.exit(failed("no case matches", Exit.USAGE))
     verdicts: list[Verdict] = []
     with progress(len(cases), "cases") as done:
         how = executor(jobs, cluster, task_seconds)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, usage_error
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.sources import ARGUMENTS, is_cpp, load_program
 from ptokit.cli.verdicts import Checked, Rules
 from ptokit.folders.arrays import array_for
@@ -72,11 +71,9 @@ class CppCall:
         return [_value(*each) for each in named]
 
 
-Recording = Annotated[
-    list[str] | None, typer.Argument(help=f"Of C++, which is run: {ARGUMENTS.lower()}")
-]
-OneKernel = Annotated[str, typer.Option("--entry", "--kernel", help="Of C++: the kernel.")]
-Blocks = Annotated[int, typer.Option("--grid", min=1, help="Of C++: number of blocks.")]
+Recording = Annotated[list[str] | None, Argument(help=f"Of C++, which is run: {ARGUMENTS.lower()}")]
+OneKernel = Annotated[str, Option("--entry", "--kernel", help="Of C++: the kernel.")]
+Blocks = Annotated[int, Option("--grid", min=1, help="Of C++: number of blocks.")]
 
 
 def program_of(call: CppCall, target: str | None, grid: int) -> Program:

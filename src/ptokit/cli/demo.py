@@ -52,7 +52,7 @@ def command(as_json: AsJson = False) -> None:
     show.refused(lambda: demo_kernels.unprimed[1](many, np.zeros_like(many)))
 
     seconds = time.perf_counter() - started
-    show.text(f"\n{seconds:.1f} s. Next: README.md, `ptokit check FILE.py`, `ptokit isa TLOAD`.")
+    show.text(f"\n{seconds:.1f} s. Next: `ptokit check FILE.py`, `ptokit isa TLOAD`, `ptokit`.")
     answer(found=(), refused=show.codes, seconds=seconds)
 
 

@@ -6,33 +6,32 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.cpp_file import Blocks, CppCall, OneKernel, Recording, program_of
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.sources import is_cpp
 from ptokit.cli.steps import Asked, BackEnd, finishing
 
 
 @finishing
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file, or C++; - is standard input.")],
+    file: Annotated[Path, Argument(help="A PTO text file, or C++; - is standard input.")],
     args: Recording = None,
     entry: OneKernel = "",
     grid: Blocks = 1,
-    cpp: Annotated[bool, typer.Option("--cpp", help="PTO C++ (the only output so far).")] = True,
+    cpp: Annotated[bool, Option("--cpp", help="PTO C++ (the only output so far).")] = True,
     target: OnTarget = None,
-    out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
+    out: Annotated[Path | None, Option("-o", help="Write here instead of printing.")] = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
     guard_sync: Annotated[
         bool,
-        typer.Option("--guard-sync", help="Put what orders the pipes under #ifndef __PTO_AUTO__."),
+        Option("--guard-sync", help="Put what orders the pipes under #ifndef __PTO_AUTO__."),
     ] = False,
     as_json: AsJson = False,
     *,

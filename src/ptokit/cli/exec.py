@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.diagnostics import Diagnostic, rendered, usage_error
 from ptokit.cli import Allow, OnTarget, Release, Strict, counted, profile
-from ptokit.cli.answer import AsJson, Exit, answer, wants_json
+from ptokit.cli.answer import AsJson, Exit, answer, echo, wants_json
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.sources import is_cpp
 from ptokit.from_python import CORES
 from ptokit.frontend.launch import Options, Schedule
@@ -23,30 +22,30 @@ from ptokit.native.program import Program, Source, execute
 def command(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="SOURCE... [-- ARG...]", help="C++ files; its arguments after --."),
+        Argument(metavar="SOURCE... [-- ARG...]", help="C++ files; its arguments after --."),
     ],
     include: Annotated[
-        list[Path] | None, typer.Option("-I", help="A folder of headers.", file_okay=False)
+        list[Path] | None, Option("-I", help="A folder of headers.", file_okay=False)
     ] = None,
-    define: Annotated[list[str] | None, typer.Option("-D", help="A macro: -D N=4.")] = None,
+    define: Annotated[list[str] | None, Option("-D", help="A macro: -D N=4.")] = None,
     core: Annotated[
         str,
-        typer.Option("--core", help="What runs the kernels: vector, cube, mix, single."),
+        Option("--core", help="What runs the kernels: vector, cube, mix, single."),
     ] = "",
     target: OnTarget = None,
     schedule: Annotated[
         int | None,
-        typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
+        Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
     ] = None,
     time_limit: Annotated[
         float,
-        typer.Option(
+        Option(
             "--time-limit", min=0.001, help="Seconds that a kernel may run without an instruction."
         ),
     ] = TIME_LIMIT,
     without_kernels: Annotated[
         bool,
-        typer.Option("--without-kernels", help="Launch nothing: a control of its own checks."),
+        Option("--without-kernels", help="Launch nothing: a control of its own checks."),
     ] = False,
     strict: Strict = False,
     release: Release = False,
@@ -87,11 +86,11 @@ def command(
     )
     found = [each for _, each in ran.found]
     if found and not wants_json():
-        typer.echo(counted(found), err=True)
+        echo(counted(found), err=True)
     failed = bool(ran.errors) or (strict and bool(found))
     answer(code=Exit.FOUND if failed else ran.code, found=found, program=ran.code, cases=ran.cases)
 
 
 def _say(found: Diagnostic) -> None:
     if not wants_json():
-        typer.echo(rendered([found]), err=True)
+        echo(rendered([found]), err=True)

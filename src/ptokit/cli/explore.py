@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.diagnostics import Diagnostic, rendered
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.check import is_python, targets_of
 from ptokit.cli.cpp_file import CppCall
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.python_file import Explored, Job, check_python
 from ptokit.cli.run import arguments
-from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
+from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, refuse_words, shown_name
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.cli.verdicts import Rules
 from ptokit.from_text import loads
@@ -22,24 +21,22 @@ from ptokit.isa.targets.defines import parse_defines
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Python, PTO text or C++; - is standard input.")],
+    file: Annotated[Path, Argument(help="Python, PTO text or C++; - is standard input.")],
     args: Annotated[
         list[str] | None,
-        typer.Argument(help=ARGUMENTS),
+        Argument(help=ARGUMENTS),
     ] = None,
     schedules: Annotated[
-        int, typer.Option("--schedules", min=1, help="How many are tried at most.")
+        int, Option("--schedules", min=1, help="How many are tried at most.")
     ] = 500,
     jobs: HowMany = "1",
     cluster: Cluster = "",
     task_seconds: TaskSeconds = None,
     resume: Resume = False,
-    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to run.")] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
+    entry: Annotated[str, Option("--entry", "--kernel", help="The function to run.")] = "",
+    grid: Annotated[int, Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", min=0, help="Time for a Python file.")
-    ] = 600.0,
+    seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 600.0,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -52,6 +49,7 @@ def command(
     overrides = parse_defines([] if is_cpp(file) else define)
     spread = executor(jobs, cluster, task_seconds)
     if is_python(file, text):
+        refuse_words(file, args or ())
         targets = tuple(targets_of(target or ""))
         job = Job(name, text, targets, overrides, rules, "explore", schedules, spread, resume)
         verdict = check_python(job, seconds)

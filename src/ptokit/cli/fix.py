@@ -10,14 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.diagnostics import ProgramError, usage_error
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, amount, profile
-from ptokit.cli.answer import AsJson, Exit, answer, wants_json
+from ptokit.cli.answer import AsJson, Exit, answer, echo, wants_json
 from ptokit.cli.check import is_python, targets_of
 from ptokit.cli.cpp_file import not_rewritten
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.python_file import Job, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import ARGUMENTS, is_cpp, read_own_text, shown_name
@@ -28,20 +27,18 @@ from ptokit.repair.search import Repair
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Python or PTO text; - is standard input.")],
+    file: Annotated[Path, Argument(help="Python or PTO text; - is standard input.")],
     args: Annotated[
         list[str] | None,
-        typer.Argument(help=ARGUMENTS),
+        Argument(help=ARGUMENTS),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Change the file instead of printing a diff.")
+        bool, Option("--write", help="Change the file instead of printing a diff.")
     ] = False,
-    entry: Annotated[str, typer.Option("--entry", help="Of a text: the function to run.")] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
+    entry: Annotated[str, Option("--entry", help="Of a text: the function to run.")] = "",
+    grid: Annotated[int, Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
     target: OnTarget = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", min=0, help="Time for a Python file.")
-    ] = 120.0,
+    seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 120.0,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -73,7 +70,7 @@ def command(
         write_text(file, repair.after)
     if not wants_json():  # beside the answer: a diff that is piped on stays one
         for line in (*(each.render() for each in repair.remaining), _summary(repair)):
-            typer.echo(line, err=True)
+            echo(line, err=True)
     answer(
         "" if write else repair.diff,
         found=repair.remaining,

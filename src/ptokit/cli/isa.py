@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
 from ptokit.base.dtypes import ALL
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.declared import Argument, Option
 from ptokit.frontend.supports import instruction, supports
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.devices import TARGETS
@@ -36,14 +36,14 @@ def _offered(incomplete: str) -> list[tuple[str, str]]:
 def command(
     name: Annotated[
         str,
-        typer.Argument(help="An instruction; without one, list them all.", autocompletion=_offered),
+        Argument(help="An instruction; without one, list them all.", autocompletion=_offered),
     ] = "",
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Print instruction x target x element types.")
+        bool, Option("--matrix", help="Print instruction x target x element types.")
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Print the page as Markdown source.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Print the page as Markdown source.")] = False,
     lang: Annotated[
-        Language, typer.Option("--lang", help="The language of the page: en, or zh for Chinese.")
+        Language, Option("--lang", help="The language of the page: en, or zh for Chinese.")
     ] = Language.en,
     as_json: AsJson = False,
 ) -> None:

@@ -18,7 +18,7 @@ from ptokit.cli.cpp_file import CppCall
 from ptokit.cli.module_constants import replaced
 from ptokit.cli.python_file import declared_case, listed_cases, not_python, raised
 from ptokit.cli.run import arguments
-from ptokit.cli.sources import is_cpp, read_text, shown_name
+from ptokit.cli.sources import GIVEN, is_cpp, read_text, refuse_words, shown_name
 from ptokit.from_text import loads
 from ptokit.kernels import LISTENERS, Kernel, Launch
 
@@ -50,6 +50,7 @@ class Asked:
         """Every launch of a Python file, once for the same arguments; the one of other files."""
         name, text = shown_name(self.file), read_text(self.file)
         if is_python(self.file, text):
+            refuse_words(self.file, self.words)
             return self._made()
         on = {} if self.target is None else {"target": self.target}
         if is_cpp(self.file):
@@ -91,8 +92,7 @@ class Asked:
                 "launch",
                 f"{self.file} launches no kernel"
                 + (f" of the name {self.entry}" if self.entry else ""),
-                fix="launch it on arrays of the size that is to be timed, k[24](x, y), or declare "
-                "them: def k(x: float32[256, 64])",
+                fix=GIVEN,
             )
         return found
 

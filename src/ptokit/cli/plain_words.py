@@ -1,6 +1,5 @@
 """Command lines that leave nothing to explain, read without the parser of the command line.
 
-Typer loads a library of validators before it reads a word, which takes longer than checking a file.
 What is read here is read as Typer would (`tests/cli/test_plain_words.py`), from the same
 declarations. Whatever is no plain use of them - help, a mistake, an abbreviation - is Typer's.
 """
@@ -13,7 +12,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
-from typer.models import OptionInfo, ParameterInfo
+from ptokit.cli import declared
 
 _READ: Mapping[Any, Callable[[str], Any]] = {str: str, int: int, float: float, Path: Path}
 
@@ -34,21 +33,21 @@ class _Declared:
 
     def __init__(self, parameter: Parameter) -> None:
         self.name, self.default = parameter.name, parameter.default
-        declared, *more = get_args(parameter.annotation)
-        if len(more) != 1 or not isinstance(more[0], ParameterInfo):
+        kind, *more = get_args(parameter.annotation)
+        if len(more) != 1 or not isinstance(more[0], declared.Parameter):
             raise _UnclearError
-        self.info: ParameterInfo = more[0]
-        if any(getattr(self.info, name) for name in _SPECIAL):
+        self.info: declared.Parameter = more[0]
+        if any(self.info.more.get(name) for name in _SPECIAL):
             raise _UnclearError
-        if get_origin(declared) in (Union, types.UnionType):
-            declared = next(each for each in get_args(declared) if each is not type(None))
-        self.is_list = get_origin(declared) is list
-        self.type: Any = get_args(declared)[0] if self.is_list else declared
+        if get_origin(kind) in (Union, types.UnionType):
+            kind = next(each for each in get_args(kind) if each is not type(None))
+        self.is_list = get_origin(kind) is list
+        self.type: Any = get_args(kind)[0] if self.is_list else kind
         self.words = {} if self.is_argument else _words(self.info, self.name)
 
     @property
     def is_argument(self) -> bool:
-        return not isinstance(self.info, OptionInfo)
+        return isinstance(self.info, declared.Argument)
 
     def read(self, word: str) -> Any:
         """The value of a word; a path, a number or a text."""
@@ -68,12 +67,10 @@ class _Declared:
         return self.default
 
 
-def _words(info: ParameterInfo, name: str) -> dict[str, bool]:
+def _words(info: declared.Parameter, name: str) -> dict[str, bool]:
     """The words of an option; of one that is yes or no, what each of them says."""
-    # In an annotation no default can be given: what stands in its place is the first of the words.
-    first = (info.default,) if isinstance(info.default, str) else ()
-    declared = (*first, *(info.param_decls or ())) or (f"--{name.replace('_', '-')}",)
-    pairs = [word.partition("/") for word in declared]
+    listed = info.words or (f"--{name.replace('_', '-')}",)
+    pairs = [word.partition("/") for word in listed]
     said = {word: True for word, _, _ in pairs} | {word: False for _, _, word in pairs if word}
     if not all(word.startswith("-") for word in said):
         raise _UnclearError
@@ -89,8 +86,8 @@ def plainly(command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]
 
 
 def _read(command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
-    declared = [_Declared(each) for each in signature(command, eval_str=True).parameters.values()]
-    options = {word: each for each in declared for word in each.words}
+    every = [_Declared(each) for each in signature(command, eval_str=True).parameters.values()]
+    options = {word: each for each in every for word in each.words}
     given: dict[str, Any] = {}
     loose: list[str] = []
     rest = iter(words)
@@ -112,7 +109,7 @@ def _read(command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
             raise _UnclearError
         read = option.read(value)
         given[option.name] = [*given.get(option.name, ()), read] if option.is_list else read
-    for each in declared:
+    for each in every:
         if each.is_argument and loose:
             taken = loose if each.is_list else loose[:1]
             loose = loose[len(taken) :]
@@ -120,8 +117,8 @@ def _read(command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
             given[each.name] = values if each.is_list else values[0]
     if loose:
         raise _UnclearError
-    found = {e.name: given[e.name] if e.name in given else e.left_out() for e in declared}
-    for each in declared:
+    found = {e.name: given[e.name] if e.name in given else e.left_out() for e in every}
+    for each in every:
         if each.info.callback is not None:
             found[each.name] = each.info.callback(found[each.name])
     return found

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import ptokit
+from ptokit import names  # a file asks for these first of all
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, InternalError, PtoError, PtoWarning, fail
 from ptokit.base.location import Location, is_ours
@@ -40,6 +40,7 @@ from ptokit.tasks.processes import end_group, undisturbed
 if TYPE_CHECKING:
     from ptokit.repair.search import Repair, Trial
 
+_MAIN = re.compile(r"^if\b.*\b__name__\b.*\b__main__\b", re.MULTILINE)
 _MOST_CALLS = 16  # of a file, that its kernels are checked with
 _SEED = 7  # of the arrays that CASES draws
 
@@ -57,6 +58,7 @@ class Job:
     schedules: int = 0  # to be explored
     jobs: Jobs = 1  # for that
     resume: bool = False
+    is_script: bool = False  # what stands under `if __name__ == "__main__"` runs as well
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,6 @@ def not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:
 
 
 def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds: float) -> None:
-    from ptokit.repair.search import Repair
-
     while True:
         if not ours.poll(max(0.0, until - time.monotonic())):
             verdict.found.append(
@@ -153,14 +153,14 @@ def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds:
                 verdict.checked.append(said)
             case Diagnostic():
                 verdict.found.append(said)
-            case Repair():
-                verdict.repair = said
             case Explored():
                 verdict.explored.append(said)
             case InternalError():
                 raise said
-            case _:
+            case None:
                 return
+            case _:  # that of `fix`
+                verdict.repair = said
 
 
 # ---- in the process ------------------------------------------------------------------------------
@@ -201,11 +201,14 @@ def _repair(job: Job) -> Iterator[Repair]:
 
 def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
     calls: list[Case] = []
+    module, stop = ModuleType("__main__" if job.is_script else Path(job.name).stem), None
     try:
-        module = _import(job, calls)
+        _import(job, module, calls)
     except PtoError as error:
-        yield from error.diagnostics
-        return
+        if not (job.is_script and calls):
+            yield from error.diagnostics
+            return
+        stop = error  # the launch that failed is known, and is checked below
     except BaseException as error:
         yield raised(error, job.name, "check.import", "importing the file")
         return
@@ -230,7 +233,10 @@ def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
             cases.append(declared_case(kernel))
         except PtoError as error:
             cases += called
-            yield from () if called else error.diagnostics
+            if not called and stop is None:
+                yield from (_with_script(each, job) for each in error.diagnostics)
+    if stop is not None and not cases:
+        yield from stop.diagnostics
     for case in cases:
         asked = job.targets or case.targets or (case.kernel.source.target.name,)
         for name in asked:
@@ -246,7 +252,15 @@ def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
                 yield Checked(case.kernel.name, name, errors)
 
 
-def _import(job: Job, calls: list[Case]) -> ModuleType:
+def _with_script(found: Diagnostic, job: Job) -> Diagnostic:
+    """Who calls the kernel, but only where the file is the program, is told how that is run."""
+    if job.is_script or job.work != "check" or not _MAIN.search(job.text):
+        return found
+    more = 'calls under if __name__ == "__main__" are taken with ptokit check --run'
+    return replace(found, fix=f"{found.fix}; {more}")
+
+
+def _import(job: Job, module: ModuleType, calls: list[Case]) -> None:
     """Run the file; note what its kernels are called with meanwhile, one call of each kind."""
     seen: set[Any] = set()
 
@@ -259,14 +273,17 @@ def _import(job: Job, calls: list[Case]) -> ModuleType:
             calls.append(Case(kernel, lambda: _copied(before), consts, launch.blocks))
 
     LISTENERS.append(note)
-    path = Path(job.name)
-    module = ModuleType(path.stem)
     module.__file__ = job.name
-    sys.path.insert(0, str(path.parent))
-    sys.modules[path.stem] = module  # dataclasses and pickles look their module up
-    exec(compiled(job.text, job.name), module.__dict__)
-    LISTENERS.remove(note)
-    return module
+    sys.argv = [job.name]
+    sys.path.insert(0, str(Path(job.name).parent))
+    sys.modules[module.__name__] = module  # dataclasses and pickles look their module up
+    try:
+        exec(compiled(job.text, job.name), module.__dict__)
+    except SystemExit as stop:
+        if stop.code or not job.is_script:
+            raise
+    finally:
+        LISTENERS.remove(note)
 
 
 def _copied(values: Sequence[Any]) -> list[Any]:
@@ -306,21 +323,23 @@ def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
     launch = kernel[case.blocks]
     options: dict[str, Any] = {"defines": defines, **job.rules, **case.consts}
     how: dict[str, Any] = {"target": name, "path": case.path, **options}
+    warned: Sequence[Diagnostic] = ()
     try:
         report = kernel.check(name, *case.arguments(), **options)
+        warned = report.diagnostics
         if not report:
             return [_at_kernel(found, kernel) for found in report.diagnostics]
         ran = launch(*case.arguments(), engine="stepwise", **how)  # once: nothing is repeated
-        return [*report.diagnostics, *ran.warnings]
+        return [*warned, *ran.warnings]
     except InternalError:
         raise
     except PtoError as error:
         found = error.diagnostics
         if job.work == "check":
             found = launch.witnessed(found, *case.arguments(), **how)
-        return [_at_kernel(each, kernel) for each in found]
+        return [_at_kernel(each, kernel) for each in (*warned, *found)]
     except Exception as error:
-        return [raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
+        return [*warned, raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
 
 
 def _explore(case: Case, name: str, job: Job) -> Iterator[Explored | Diagnostic]:
@@ -378,6 +397,6 @@ def raised(error: BaseException, name: str, code: str, during: str, target: str 
         what, fix = f"{during} ends the program", 'under if __name__ == "__main__" it would not'
     else:
         what, fix = f"{during} raised {type(error).__name__}: {error}".rstrip(": "), ""
-        if isinstance(error, ImportError) and (name := _missing(error)):
-            fix = meant(name, vars(ptokit))
+        if isinstance(error, ImportError) and (lacking := _missing(error)):
+            fix = meant(lacking, names.__all__)
     return Diagnostic(code, what, Location(name, line), fix=fix, target=target)

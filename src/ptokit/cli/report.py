@@ -5,28 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.launches import Asked
 from ptokit.cli.sources import ARGUMENTS
 from ptokit.report.page import Page
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Python, PTO text or C++.")],
-    args: Annotated[list[str] | None, typer.Argument(help=ARGUMENTS)] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
-    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to show.")] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
+    file: Annotated[Path, Argument(help="Python, PTO text or C++.")],
+    args: Annotated[list[str] | None, Argument(help=ARGUMENTS)] = None,
+    output: Annotated[Path, Option("-o", "--output", help="The page.")] = Path("report.html"),
+    entry: Annotated[str, Option("--entry", "--kernel", help="The function to show.")] = "",
+    grid: Annotated[int, Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
     data: Annotated[
-        bool, typer.Option("--data", help="Compute: for programs that branch on their data.")
+        bool, Option("--data", help="Compute: for programs that branch on their data.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Run it as well, and look for races.")
+        bool, Option("--check/--no-check", help="Run it as well, and look for races.")
     ] = True,
     define: Defines = None,
     allow: Allow = None,

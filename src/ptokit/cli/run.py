@@ -12,19 +12,20 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NoReturn
 
 import numpy as np
-import typer
 
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.base.files import Fill, make_folder, write, write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import CppCall
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.sources import (
     ARGUMENTS,
     built_program,
     built_programs,
     is_cpp,
     load_program,
+    read_text,
     run_shell,
 )
 from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
@@ -44,15 +45,15 @@ from ptokit.native.keeper import TIME_LIMIT
 def command(
     file: Annotated[
         Path,
-        typer.Argument(help="A PTO text, a C++ file, or a folder of texts; - is standard input."),
+        Argument(help="A PTO text, a C++ file, or a folder of texts; - is standard input."),
     ],
-    args: Annotated[list[str] | None, typer.Argument(help=ARGUMENTS)] = None,
-    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to launch.")] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
+    args: Annotated[list[str] | None, Argument(help=ARGUMENTS)] = None,
+    entry: Annotated[str, Option("--entry", "--kernel", help="The function to launch.")] = "",
+    grid: Annotated[int, Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
     schedule: Annotated[
         int | None,
-        typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
+        Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
     ] = None,
     jobs: HowMany = "1",
     cluster: Cluster = "",
@@ -60,34 +61,32 @@ def command(
     resume: Resume = False,
     seed: Annotated[
         int | None,
-        typer.Option(
-            "--seed", min=0, help="Draw arguments that nobody gives. Default of a folder: 0."
-        ),
+        Option("--seed", min=0, help="Draw arguments that nobody gives. Default of a folder: 0."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the arrays the kernel changed.")
+        Path | None, Option("--out", help="Folder for the arrays the kernel changed.")
     ] = None,
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="Write changed arrays back to their files.")
+        bool, Option("--in-place", help="Write changed arrays back to their files.")
     ] = False,
     max_steps: Annotated[
         int | None,
-        typer.Option("--max-steps", min=1, help="Stop after so many instructions and rounds."),
+        Option("--max-steps", min=1, help="Stop after so many instructions and rounds."),
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", min=0.001, help="Stop after so long.")
+        float | None, Option("--max-seconds", min=0.001, help="Stop after so long.")
     ] = None,
     max_bytes: Annotated[
         int | None,
-        typer.Option("--max-bytes", min=1, help="Stop at so many bytes of simulated memory."),
+        Option("--max-bytes", min=1, help="Stop at so many bytes of simulated memory."),
     ] = None,
     time_limit: Annotated[
         float,
-        typer.Option("--time-limit", min=0.001, help="Of C++: seconds without an instruction."),
+        Option("--time-limit", min=0.001, help="Of C++: seconds without an instruction."),
     ] = TIME_LIMIT,
     golden: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--golden",
             help="Of a folder of published cases: compare with their goldens. Runs the golden.py "
             "and compare.py of each case, which is code of others.",
@@ -95,7 +94,7 @@ def command(
     ] = False,
     slack: Annotated[
         int,
-        typer.Option(
+        Option(
             "--slack",
             min=0,
             help="With --golden or --compat: bytes behind each array, for kernels that leave it.",
@@ -103,7 +102,7 @@ def command(
     ] = 0,
     compat: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--compat",
             help="FILE is a Python program for the bindings of MLIR, PTODSL or PyPTO, or a script "
             "of the shell: execute it, with ARG behind --, and run what it builds.",
@@ -128,6 +127,7 @@ def command(
         raise usage_error("arguments", what, fix="add --golden or --compat")
     built: list[Program] = []
     if compat:
+        read_text(file)  # what cannot be read is told as everywhere
         words, own = _apart(words)
         os.environ.update({SLACK: str(slack), ALLOW: ",".join(allow or ())})
         if file.suffix == ".sh":

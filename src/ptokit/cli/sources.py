@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from shutil import which
+from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.location import Location
-from ptokit.from_text import Program, loads, one_part
 from ptokit.ir.bytecode import MAGIC, is_bytecode
 from ptokit.ir.limits import TextLimits, decoded, first_bytes, read_source
 
+if TYPE_CHECKING:
+    from ptokit.from_text import Program
+
 _CPP = (".cpp", ".cc", ".cxx", ".cce")
 ARGUMENTS = "A number, an .npy file, or a shape to be drawn, f32[16,64], per parameter, in order."
+GIVEN = (
+    "launch it on arrays of the size that is meant, k[24](x, y), or declare them: "
+    "def k(x: float32[256, 64])"
+)
+
+
+def refuse_words(file: Path, words: Sequence[str]) -> None:
+    """A Python file gives its kernels their arguments itself."""
+    if words:
+        raise usage_error(
+            "arguments",
+            f"{file} is Python, which calls its kernels itself: ARG is for PTO text and C++",
+            got=[("ARG", " ".join(words))],
+            fix=GIVEN,
+        )
 
 
 def is_cpp(file: Path) -> bool:
@@ -43,7 +59,11 @@ def read_text(path: Path) -> str:
         return decoded(sys.stdin.buffer.read(limits.size + 1), shown_name(path), limits)
     file, part = _part_of(path)
     text = read_source(file, limits)
-    return one_part(text, str(file), part) if part else text
+    if part:
+        from ptokit.from_text import one_part  # a file of Python needs nothing that reads texts
+
+        return one_part(text, str(file), part)
+    return text
 
 
 def _part_of(path: Path) -> tuple[Path, str]:
@@ -58,6 +78,8 @@ def shown_name(path: Path) -> str:
 
 def load_program(path: Path) -> Program:
     """The program in a file, or from standard input."""
+    from ptokit.from_text import loads
+
     return loads(read_text(path), shown_name(path))
 
 
@@ -75,6 +97,9 @@ def built_programs(path: Path, words: Sequence[str] = ()) -> list[Program]:
 
 def run_shell(path: Path, words: Sequence[str]) -> int:
     """Run a script of the shell in which `python` and the tools of a device are ours."""
+    import subprocess
+    from shutil import which
+
     from ptokit.compat.device.shell import environment
 
     shell = which("bash") or "sh"

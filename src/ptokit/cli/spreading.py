@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ptokit.base.diagnostics import usage_error
+from ptokit.cli.declared import Option
 from ptokit.tasks import Executor
 from ptokit.tasks.executor import AUTO
 
 HowMany = Annotated[
     str,
-    typer.Option("--jobs", metavar="N", help="Processes; auto: Ray, or a process per core."),
+    Option("--jobs", metavar="N", help="Processes; auto: Ray, or a process per core."),
 ]
 Cluster = Annotated[
-    str, typer.Option("--cluster", metavar="ADDRESS", help="A Ray cluster that does the work.")
+    str, Option("--cluster", metavar="ADDRESS", help="A Ray cluster that does the work.")
 ]
 TaskSeconds = Annotated[
     float | None,
-    typer.Option("--task-seconds", min=0.001, help="End what takes longer, and go on."),
+    Option("--task-seconds", min=0.001, help="End what takes longer, and go on."),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the same command was stopped.")]
+Resume = Annotated[bool, Option("--resume", help="Go on where the same command was stopped.")]
 
 
 def executor(jobs: str, cluster: str = "", seconds: float | None = None) -> Executor:

@@ -6,17 +6,15 @@ it. A command that is decorated with `finishing` takes them all, as one argument
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from inspect import signature
 from typing import Annotated, Any
 
-import typer
-
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import usage_error
+from ptokit.cli.declared import Option
 from ptokit.isa.targets import Target
 from ptokit.passes import sync_modes
 from ptokit.passes.finish import Steps
@@ -87,19 +85,19 @@ _ONLY_A5: dict[str, Callable[[Target], bool]] = {  # and what of the device they
 
 
 def _flag(name: str, help: str) -> Any:
-    return typer.Option(name, help=help, rich_help_panel="As the public assembler has it")
+    return Option(name, help=help, rich_help_panel="As the public assembler has it")
 
 
 def read(
     place: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--place/--no-place", help="Give tiles their addresses. Default: those that have none."
         ),
     ] = None,
     sync: Annotated[
         str,
-        typer.Option(
+        Option(
             "--sync",
             help=f"Order the pipes, or not: {', '.join(MODES)}. Default: where the program does "
             "not.",
@@ -115,12 +113,12 @@ def read(
     graph_solver: Annotated[bool, _flag(GRAPH_SOLVER, "The same as --sync=graph-solver.")] = False,
     graph_ids: Annotated[
         int,
-        typer.Option("--graph-sync-solver-event-id-max", min=1, max=8, help="Event ids to use."),
+        Option("--graph-sync-solver-event-id-max", min=1, max=8, help="Event ids to use."),
     ] = 8,
     canonical: Annotated[bool, _flag(CANONICAL, "The same as --sync=canonical.")] = False,
     canonical_ids: Annotated[
         int,
-        typer.Option("--canonical-sync-event-id-max", min=1, max=8, help="Event ids to use."),
+        Option("--canonical-sync-event-id-max", min=1, max=8, help="Event ids to use."),
     ] = 8,
     planner: Annotated[
         Planner | None, _flag("--plan-memory-impl", "Accepted: there is one planner.")
@@ -174,19 +172,6 @@ def _level(word: str) -> Level | None:
         fix = "one of " + ", ".join(Level.__members__)
         raise usage_error("steps", f"there is no --pto-level={word}", fix=fix)
     return Level[named] if word else None
-
-
-_SWITCH = re.compile(r"--?((?:enable|emit|plan|disable)-[\w-]+)(?:=(true|false))?")
-
-
-def switches(words: Iterable[str]) -> Iterator[str]:
-    """The words of a command line; switches may be given a value, or one dash: `-x-y=true`."""
-    for word in words:
-        found = _SWITCH.fullmatch(word)
-        if found is None:
-            yield word
-        elif found[2] != "false":
-            yield f"--{found[1]}"
 
 
 def finishing(command: Callable[..., None]) -> Callable[..., None]:

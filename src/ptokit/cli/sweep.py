@@ -11,13 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, usage_error
 from ptokit.cli import OnTarget, Release, Strict, profile
-from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.answer import AsJson, Exit, answer, echo
 from ptokit.cli.check import is_python, targets_of
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.launches import Asked, Call
 from ptokit.cli.module_constants import constants_of
 from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, shown_name
@@ -86,18 +85,18 @@ class Row:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Python, PTO text or C++.")],
-    args: Annotated[list[str] | None, typer.Argument(help=ARGUMENTS)] = None,
+    file: Annotated[Path, Argument(help="Python, PTO text or C++.")],
+    args: Annotated[list[str] | None, Argument(help=ARGUMENTS)] = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option("--grid", help="NAME=VALUE,VALUE: values of a constant; repeat for more."),
+        Option("--grid", help="NAME=VALUE,VALUE: values of a constant; repeat for more."),
     ] = None,
-    targets: Annotated[str, typer.Option("--targets", help="Names with commas, or all.")] = "",
+    targets: Annotated[str, Option("--targets", help="Names with commas, or all.")] = "",
     seeds: Annotated[
-        str, typer.Option("--seeds", metavar="FROM:TO", help="Of random orders of the pipes.")
+        str, Option("--seeds", metavar="FROM:TO", help="Of random orders of the pipes.")
     ] = "0:16",
-    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The kernel.")] = "",
-    blocks: Annotated[int, typer.Option("--blocks", min=1, help="Of a text or C++.")] = 1,
+    entry: Annotated[str, Option("--entry", "--kernel", help="The kernel.")] = "",
+    blocks: Annotated[int, Option("--blocks", min=1, help="Of a text or C++.")] = 1,
     target: OnTarget = None,
     jobs: HowMany = "1",
     cluster: Cluster = "",
@@ -140,7 +139,7 @@ def command(
                         done(part.runs)
         except KeyboardInterrupt:
             kept = sum(each.runs for each in found.values())
-            typer.echo(f"{kept} of {total} runs are done: --resume goes on", err=True)
+            echo(f"{kept} of {total} runs are done: --resume goes on", err=True)
             raise
     rows = [Row(cell, found.get(number, Swept())) for number, cell in enumerate(cells)]
     is_clean = all(row.verdict == "agrees" for row in rows)
@@ -246,4 +245,5 @@ def _table(rows: Sequence[Row]) -> str:
     words = [row.verdict for row in rows]
     counts = ", ".join(f"{words.count(w)} {w}" for w in dict.fromkeys(words))
     runs = sum(row.runs.runs for row in rows)
-    return "\n".join([*lines, f"sweep: {len(rows)} cells: {counts}; {runs:,} runs"])
+    cells = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
+    return "\n".join([*lines, f"sweep: {cells}: {counts}; {runs:,} runs"])

@@ -5,38 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.launches import Asked
 from ptokit.cli.sources import ARGUMENTS
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Python, PTO text or C++; - is standard input.")],
-    args: Annotated[list[str] | None, typer.Argument(help=ARGUMENTS)] = None,
-    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to time.")] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
+    file: Annotated[Path, Argument(help="Python, PTO text or C++; - is standard input.")],
+    args: Annotated[list[str] | None, Argument(help=ARGUMENTS)] = None,
+    entry: Annotated[str, Option("--entry", "--kernel", help="The function to time.")] = "",
+    grid: Annotated[int, Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
     data: Annotated[
-        bool, typer.Option("--data", help="Compute: for programs that branch on their data.")
+        bool, Option("--data", help="Compute: for programs that branch on their data.")
     ] = False,
     what_if: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=VALUE: another value of a constant of the model."),
+        Option("--set", help="NAME=VALUE: another value of a constant of the model."),
     ] = None,
-    cores: Annotated[
-        int | None, typer.Option("--cores", min=1, help="Cores of the device.")
-    ] = None,
-    clock: Annotated[
-        float | None, typer.Option("--clock", min=0.01, help="Its clock, GHz.")
-    ] = None,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", help="Write a trace for Perfetto.")
-    ] = None,
+    cores: Annotated[int | None, Option("--cores", min=1, help="Cores of the device.")] = None,
+    clock: Annotated[float | None, Option("--clock", min=0.01, help="Its clock, GHz.")] = None,
+    trace: Annotated[Path | None, Option("--trace", help="Write a trace for Perfetto.")] = None,
     define: Defines = None,
     allow: Allow = None,
     as_json: AsJson = False,

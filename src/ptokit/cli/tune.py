@@ -13,13 +13,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.files import write_text
 from ptokit.cli import Allow, OnTarget
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.check import is_python
+from ptokit.cli.declared import Argument, Option
 from ptokit.cli.launches import Asked, Call
 from ptokit.cli.module_constants import constants_of, declared_choices
 from ptokit.cli.sources import read_text
@@ -31,19 +30,19 @@ from ptokit.timing.tuning import Trial, Tuned, settings, sweep, trial
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A Python file that launches its kernels.")],
-    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The kernel.")] = "",
+    file: Annotated[Path, Argument(help="A Python file that launches its kernels.")],
+    entry: Annotated[str, Option("--entry", "--kernel", help="The kernel.")] = "",
     choices: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=VALUE,VALUE: values of a constant; else as declared."),
+        Option("--set", help="NAME=VALUE,VALUE: values of a constant; else as declared."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where the result is kept.")
+        Path | None, Option("-o", "--output", help="Where the result is kept.")
     ] = None,
     jobs: HowMany = "1",
     task_seconds: TaskSeconds = None,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Run each setting, and discard races.")
+        bool, Option("--check/--no-check", help="Run each setting, and discard races.")
     ] = True,
     target: OnTarget = None,
     allow: Allow = None,

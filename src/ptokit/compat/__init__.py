@@ -159,10 +159,15 @@ def programs_of(path: str | Path, arguments: Sequence[str] = ()) -> list[Program
 def _raised_by(error: BaseException, file: str) -> PtoError:
     """What a script has raised, at the line of its own that led there."""
     lines = [n for f, n in walk_tb(error.__traceback__) if f.f_code.co_filename == file]
+    what = f"raised {type(error).__name__}: {error}"
+    fix = "it is executed as it is: run it with python after `import ptokit.compat`"
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        what = f"ended with exit code {error.code}"
+        fix = "arguments of its own stand behind --: ptokit run --compat FILE -- ARGUMENTS"
     return usage_error(
         "script.raised",
-        f"{Path(file).name} raised {type(error).__name__}: {error}",
-        fix="it is executed as it is: run it with python after `import ptokit.compat`",
+        f"{Path(file).name} {what}",
+        fix=fix,
         site=Location(file, lines[-1] if lines else 0),
     )
 

@@ -90,7 +90,7 @@ def _enumeration(name: str) -> Enumeration | None:
     """The enumeration that a class stands for: named as in the text, or as in C++."""
     wanted = folded(name)
     for each in ENUMERATIONS.values():
-        if wanted in (folded(each.name), folded(each.of.__name__) if each.of else ""):
+        if wanted in (folded(each.name), folded(each.stands_for)):
             return each
     return None
 
@@ -190,6 +190,11 @@ _OWN: dict[str, dict[str, object]] = {
                 types.TensorViewType,
                 types.PartitionTensorViewType,
                 types.TileBufType,
+                types.VRegType,
+                types.MaskType,
+                types.VMIVRegType,
+                types.VMIMaskType,
+                types.StructType,
             )
         },
     },

@@ -123,8 +123,8 @@ class _Unfit(Exception):  # noqa: N818 - control flow among the ways to write on
 
 # Operands that classes call otherwise than the records of whole families do.
 _OTHERWISE = {
-    "lhs": ("aMatrix",),
-    "rhs": ("bMatrix",),
+    "lhs": ("aMatrix", "a"),
+    "rhs": ("bMatrix", "b"),
     "accin": ("cInMatrix",),
     "dst": ("cMatrix", "cOutMatrix"),
     "recvping": ("recvTileData",),
@@ -137,8 +137,22 @@ _OTHERWISE = {
     "scalingtile": ("fpTile",),
     "ctx": ("context",),
     "s": ("struct",),
-    "addr": ("address",),
-    "eventiddyn": ("event_id",),
+    "addr": ("address", "ptr"),
+    "eventiddyn": ("event_id", "id"),
+    "src": ("source",),
+    "input": ("source", "a"),
+    "source": ("src", "base", "a"),
+    "destination": ("dst", "base"),
+    "value": ("src", "a", "s"),
+    "indices": ("index",),
+    "offsets": ("index",),
+    "nburst": ("n",),
+    "lenburst": ("len",),
+    "values": ("args",),
+    "captures": ("args",),
+    "tile": ("entry", "obj"),
+    "scale": ("preQuantScalar",),
+    "ffts": ("addr",),
     "pipehandle": ("pipe",),
     "validrow": ("valid",),
     "validcol": ("valid",),
@@ -204,6 +218,8 @@ def _attributes(
         found[key] = attribute(value, keys[key])
     for value in given.attrs:
         free = [key for key in keys if key not in found]
+        if isinstance(value, int):  # it numbers a member only where nothing else is a number
+            free.sort(key=lambda key: not is_scalar(keys[key]))
         key = next((key for key in free if _suits(value, keys[key])), None)
         if key is None:
             raise _Unfit(f"it has no place for {value}")
@@ -289,7 +305,8 @@ def _defined(reader: Parser, head: Head, definition: Definition, given: Argument
         places = [*places, *lists[:1] * len(given.values)]  # `Operation.create` has no lists
     if len(given.values) > len(places) or len(given.lists) > len(lists):
         raise _Unfit(f"takes {', '.join(labels) or 'no operands'}")
-    keys = dict.fromkeys((*definition.spelled_attrs, *definition.own_attrs), "")
+    own = (*definition.spelled_attrs, *definition.attr_types, *sorted(definition.own_attrs))
+    keys = dict.fromkeys(own, "")
     keys |= definition.attr_types
     keys = {k: v for k, v in keys.items() if k not in labels or definition.insn}
     if definition.insn is not None:
@@ -315,7 +332,8 @@ def _defined(reader: Parser, head: Head, definition: Definition, given: Argument
             pairs = zip(slots, given.types, strict=False)
             draft.types |= {slot.label: [type_.ours] for slot, type_ in pairs}
     elif definition.infer is None:
-        draft.types |= {s.label: [o] for s in definition.results if (o := _opaque(s.kind))}
+        needed_types = (s for s in definition.results if not s.optional)
+        draft.types |= {s.label: [o] for s in needed_types if (o := _opaque(s.kind))}
     return finish(reader, replace(head, name=definition.name), definition, draft)
 
 

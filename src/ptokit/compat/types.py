@@ -309,6 +309,86 @@ class TileBufType(Type):
         )
 
 
+class _Registers(Type):
+    """Vectors of a number of lanes."""
+
+    spelling: ClassVar[str]
+
+    @classmethod
+    def _of(cls, lanes: int, what: object, layout: object) -> Type:
+        behind = "" if layout is None else f", {layout}"
+        return wrapped(parse_type(f"!pto.{cls.spelling}<{lanes}x{what}{behind}>"))
+
+    @property
+    def element_count(self) -> int:
+        return _parameter(self, "lanes")
+
+
+class _Masks(Type):
+    @property
+    def granularity(self) -> str:
+        """The lanes that it is for: `b32`, or `pred` where that is not settled."""
+        return f"b{bits}" if (bits := getattr(self.ours, "bits", 0)) else _parameter(self, "width")
+
+
+class VRegType(_Registers):
+    """`!pto.vreg<64xf32>`."""
+
+    spelling = "vreg"
+
+    @classmethod
+    def get(cls, element_count: int, element_type: Type, context: object = None) -> Type:
+        return cls._of(element_count, element_type, None)
+
+
+class VMIVRegType(_Registers):
+    """`!pto.vmi.vreg<256xf32>`."""
+
+    spelling = "vmi.vreg"
+
+    @classmethod
+    def get(
+        cls, element_count: int, element_type: Type, layout: object = None, context: object = None
+    ) -> Type:
+        return cls._of(element_count, element_type, layout)
+
+
+class VMIMaskType(_Registers, _Masks):
+    """`!pto.vmi.mask<256xpred>`."""
+
+    spelling = "vmi.mask"
+
+    @classmethod
+    def get(
+        cls,
+        element_count: int,
+        granularity: str = "pred",
+        layout: object = None,
+        context: object = None,
+    ) -> Type:
+        return cls._of(element_count, granularity, layout)
+
+
+class MaskType(_Masks):
+    """`!pto.mask<b32>`."""
+
+    @classmethod
+    def get(cls, granularity: str, context: object = None) -> Type:
+        return wrapped(parse_type(f"!pto.mask<{granularity}>"))
+
+
+class StructType(Type):
+    """`!pto.struct<i32, f32>`."""
+
+    @classmethod
+    def get(cls, field_types: Sequence[Type], context: object = None) -> Type:
+        return wrapped(parse_type(f"!pto.struct<{', '.join(map(str, field_types))}>"))
+
+
+def _parameter(type_: Type, name: str) -> Any:
+    return getattr(type_.ours, name)
+
+
 def _word(key: str, value: object) -> object:
     """What the text has for a property of a tile: the last two are numbers there."""
     if not isinstance(value, ours.EnumAttr):
@@ -335,6 +415,11 @@ _CLASSES: list[tuple[type[Type], type]] = [
     (PtrType, kinds.PtrType),
     (TileBufType, kinds.TileBufType),
     (FunctionType, kinds.FunctionType),
+    (VRegType, kinds.RegisterType),
+    (MaskType, kinds.MaskType),
+    (VMIVRegType, kinds.LogicalType),
+    (VMIMaskType, kinds.LogicalMaskType),
+    (StructType, kinds.StructType),
 ]
 
 

@@ -12,7 +12,7 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.from_text import loads
 from ptokit.ir.dialects import DEFINITIONS
-from ptokit.ir.instructions import forms_by_mnemonic
+from ptokit.ir.instructions import forms_by_mnemonic, forms_called
 from ptokit.ir.sections import sections
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.micro import MICRO
@@ -77,7 +77,7 @@ def page_of(word: str) -> str:
     own = word.removeprefix("pto.")
     if own in MICRO:
         return micro_page(MICRO[own])
-    forms = forms_by_mnemonic().get(own)
+    forms = forms_called(own)
     return markdown(forms[0].insn) if forms else ""
 
 

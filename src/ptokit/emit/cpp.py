@@ -162,9 +162,12 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows, Sco
             self.transfer(op) if is_transfer(op) else self._instruction(op)
             return
         definition = definition_of(op)
-        if definition not in _WRITERS:
+        if definition is not None and definition.micro is not None:
+            self.micro_operation(op)
+        elif definition in _WRITERS:
+            _WRITERS[definition](self, op)
+        else:
             raise self._refuse(op.name, op)
-        _WRITERS[definition](self, op)
 
     def query(self, op: Op) -> None:
         definition = definition_of(op)
@@ -453,7 +456,6 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     memory.VALID_ROWS: _FunctionWriter.valid_size,
     memory.VALID_COLS: _FunctionWriter.valid_size,
     memory.TILE_ADDR: _FunctionWriter.address,
-    **dict.fromkeys(micro.OPERATIONS, _FunctionWriter.micro_operation),
     **dict.fromkeys(micro.SCOPES, _FunctionWriter.vector_scope),
     micro.CAST_POINTER: _FunctionWriter.cast_local,
     memory.ADDPTR: _FunctionWriter.addptr,

@@ -308,7 +308,6 @@ HANDLERS: dict[Definition, Handler] = {
     micro.SCOPE: _scope,
     micro.STRICT_SCOPE: _scope,
     micro.CAST_POINTER: _castptr,
-    **dict.fromkeys(micro.OPERATIONS, _beside),
 }
 
 
@@ -319,4 +318,6 @@ def handler_of(op: Op) -> Handler | None:
         is_local = pointer is not None and isinstance(pointer.type, PtrType) and pointer.type.space
         return _element_beside if is_local else None
     definition = definition_of(op)
-    return None if definition is None else HANDLERS.get(definition)
+    if definition is None:
+        return None
+    return _beside if definition.micro is not None else HANDLERS.get(definition)

@@ -7,14 +7,6 @@ from typing import Any, overload
 from ptokit.frontend.instruction import Instruction, RecordEvent, Waitable
 from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
 from ptokit.frontend.types import Tile
-from ptokit.isa.gather_forms import GatherAxis as GatherAxis
-from ptokit.isa.gm_gather import GatherExec as GatherExec
-from ptokit.isa.gm_gather import ScatterConflict as ScatterConflict
-from ptokit.isa.gm_table import Coalesce as Coalesce
-from ptokit.isa.histogram import HistByte as HistByte
-from ptokit.isa.mxquant import VecStoreMode as VecStoreMode
-from ptokit.isa.printing import PrintFormat as PrintFormat
-from ptokit.isa.scatter import ScatterAxis as ScatterAxis
 from ptokit.machine.asynchronous import AsyncEvent, PrefetchAsyncContext
 from ptokit.machine.objects import Pointer
 
@@ -2962,12 +2954,4 @@ __all__ = [
     "wait_flag",
     "wait_flag_dev",
     "wait_intra_block",
-    "Coalesce",
-    "GatherAxis",
-    "GatherExec",
-    "HistByte",
-    "PrintFormat",
-    "ScatterAxis",
-    "ScatterConflict",
-    "VecStoreMode",
 ]

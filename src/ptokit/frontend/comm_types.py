@@ -124,7 +124,7 @@ class World:
 
     def _afar(self, executor: Executor) -> RankActors:
         """The ranks on the cluster; they begin with the first run."""
-        if self._actors is None or not self._actors.are_there:
+        if self._actors is None:
             from ptokit.frontend.rank_actors import Kind, RankActors
 
             machine = self._devices[0].machine
@@ -144,8 +144,7 @@ class World:
 
     def _add(self, arrays: tuple[Array, ...], kind: DType) -> SymmetricWindow:
         """Let one array per rank be a window."""
-        self._ranks.add_window(arrays)
-        self._windows.append(SymmetricWindow(self, arrays, kind))
+        self._windows.append(SymmetricWindow(self, self._ranks.add_window(arrays), kind))
         return self._windows[-1]
 
     @property

@@ -18,7 +18,7 @@ from ptokit.base.location import Site, user_site
 from ptokit.frontend.arguments import arguments, choice, class_name, completed, index, template
 from ptokit.frontend.session import current
 from ptokit.isa.effects import SIGNAL_BASE, Reach
-from ptokit.isa.opcodes import OpCode, op_codes
+from ptokit.isa.opcodes import OpCode, op_code, op_codes
 from ptokit.isa.spec import INSTRUCTIONS, Insn, Pipe
 from ptokit.isa.sync import cross_core_message
 from ptokit.isa.targets import TARGETS
@@ -85,9 +85,9 @@ class Waitable:
 
 def classes_of(name: str) -> list[str]:
     """The operation classes of an instruction: its own, or one per place its tile may lie in."""
-    known = op_codes()
-    if name in known:
+    if op_code(name) is not None:
         return [name]
+    known = op_codes()
     parts = [each for each in known if each.startswith(f"{name}_")]
     wholes = [each for each in known if name.startswith(f"{each}_")]
     return parts or sorted(wholes, key=len)[-1:]
@@ -113,7 +113,7 @@ class _OpNames:
     """`Op.TADD`: the operation classes, as the instruction table defines them."""
 
     def __getattr__(self, name: str) -> OpCode:
-        found = op_codes().get(name)
+        found = op_code(name)
         if found is None:
             near = classes_of(name) or get_close_matches(name, op_codes(), 1)
             meant = f"; did you mean {' or '.join(f'Op.{each}' for each in near)}?" if near else ""

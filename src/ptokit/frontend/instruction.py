@@ -26,7 +26,8 @@ from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import shown
-from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand, enumerations
+from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand
+from ptokit.isa.words import DECLARED, OVERLOAD, enumerations_of
 from ptokit.machine.calls import NUMBERS
 from ptokit.machine.foreign import as_number, carries_array
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
@@ -37,7 +38,6 @@ class Instruction:
 
     def __init__(self, insn: Insn) -> None:
         self.insn = insn
-        self.__doc__ = insn.doc
         self._defaults = tuple(a.default for a in insn.attrs)
         self._arity = len(insn.operands)
         # One form without scalars needs no matching: the operands are the arguments.
@@ -47,16 +47,26 @@ class Instruction:
         # Argument types seen before that need no matching, and the operands they leave out.
         self._matched: dict[tuple[type, ...], tuple[None, ...]] = {}
 
+    @classmethod
+    def named(cls, name: str) -> Instruction:
+        """The instruction of a name, whose record loads when something is asked of it."""
+        found = cls.__new__(cls)
+        vars(found)["_name"] = name
+        return found
+
     @property
     def __name__(self) -> str:
         return self.insn.name
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return self.insn.doc
 
     @public
     def __getitem__(self, given: Any) -> Specialised:
         args = given if isinstance(given, tuple) else (given,)
         # Of the records called by one name, the first with a parameter for every argument.
-        overloads = (i for i in INSTRUCTIONS.values() if i.overload_of == self.insn.name)
-        for insn in (self.insn, *overloads):
+        for insn in (self.insn, *INSTRUCTIONS.called(OVERLOAD, self.insn.name)):
             attrs, types, refused = _template(insn, args)
             if not refused:
                 chosen = self if insn is self.insn else Instruction(insn)
@@ -132,7 +142,11 @@ class Instruction:
     @public
     def __getattr__(self, name: str) -> Any:
         """The helper functions of the record: `TTRANS.tmp_bytes(dst, src)`."""
-        helper = self.insn.helpers.get(name) if name != "insn" else None
+        own = vars(self)
+        if "insn" not in own and "_name" in own:
+            self.__init__(INSTRUCTIONS[own["_name"]])
+            return getattr(self, name)
+        helper = own["insn"].helpers.get(name) if "insn" in own else None
         if helper is None:
             raise AttributeError(f"{self!r} has no helper {name!r}")
         return public(helper)
@@ -178,17 +192,21 @@ def resolved(
 def namespace(name: str = "") -> Mapping[str, Instruction]:
     """The instructions of a C++ namespace by the name they have inside it, sorted."""
     found: dict[str, Instruction] = {}
-    for full, insn in sorted(INSTRUCTIONS.items()):
+    for full in sorted(INSTRUCTIONS):
         space, _, own = full.rpartition(".")
         if space == name:
-            found[own] = Instruction(insn)
+            found[own] = Instruction.named(full)
     return found
 
 
 def own_enumerations() -> Mapping[str, type[IntEnum]]:
     """The enumerations that are declared beside their instruction, by name."""
-    found = sorted(enumerations().items())
-    return {name: kind for name, kind in found if not kind.__module__.startswith("ptokit.base.")}
+    return {
+        kind.__name__: kind
+        for name in sorted(INSTRUCTIONS.words(DECLARED))
+        for kind in enumerations_of(INSTRUCTIONS.called(DECLARED, name)[0])
+        if kind.__name__ == name
+    }
 
 
 # ---- template arguments ------------------------------------------------------------------------

@@ -80,8 +80,6 @@ def run(
 
     Code that may crash runs in a process of its own: it has a `keeper`.
     """
-    from ptokit.machine.explore import explore as search
-
     hazards = options.hazards
     if hazards not in (True, False, "full", "explore"):
         raise usage_error(
@@ -109,6 +107,8 @@ def run(
         return Outcome(machine, back.warnings, events, back.verdict, back.chosen, stays)
     if hazards != "explore":
         return scheduled()
+    from ptokit.machine.explore import explore as search  # few launches do
+
     outcomes: list[Outcome] = []
 
     def explored(order: Schedule) -> Outcome:

@@ -387,302 +387,112 @@ class _st_dev(MicroOperation):
 st_dev: _st_dev
 """Write an element of global memory at once: other cores need no pto.dcci to see it."""
 
-class _mte_gm_ub(MicroOperation):
+class _mte_l0c_gm(MicroOperation):
     def __call__(
         self,
         src: Any,
         dst: Any,
-        l2: Any,
-        len: Any,
-        nburst: Any,
-        loop1: Any = ...,
-        loop2: Any = ...,
-        loop3: Any = ...,
-        pad: Any = ...,
-    ) -> Any: ...
-
-mte_gm_ub: _mte_gm_ub
-"""Copy bursts of bytes from global memory to the unified buffer.
-
-`nburst` is how many bursts there are, and the bytes from one to the next on both sides; loops
-around them, the last one outermost, have the same three numbers. `pad` puts elements of a value
-in front of each burst and behind it, and fills up its last block of 32 bytes."""
-
-class _mte_ub_gm(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        len: Any,
-        nburst: Any,
-        loop1: Any = ...,
-        loop2: Any = ...,
-        loop3: Any = ...,
-        l2: Any = ...,
-    ) -> Any: ...
-
-mte_ub_gm: _mte_ub_gm
-"""Copy bursts of bytes from the unified buffer to global memory.
-
-Where pto.set_atomic_add or its sisters came before, they change what is there in place."""
-
-class _mte_gm_l1(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        len: Any,
-        nburst: Any,
-        loop1: Any = ...,
-        loop2: Any = ...,
-        loop3: Any = ...,
-    ) -> Any: ...
-
-mte_gm_l1: _mte_gm_l1
-"""Copy bursts of bytes from global memory to L1, as pto.mte_gm_ub does to the other memory."""
-
-class _mte_gm_l1_frac(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
+        m: Any,
         n: Any,
-        d: Any,
-        inner: Any,
-        outer: Any = ...,
-        groups: Any = ...,
-        row_step: Any = ...,
-        column_step: Any = ...,
-        group_step: Any = ...,
-        l2: Any = ...,
-        small: Any = ...,
-        *words: str,
-        order: str = ...,
-    ) -> Any: ...
-
-mte_gm_l1_frac: _mte_gm_l1_frac
-"""Bring matrices of n rows and d columns from global memory to L1, boxed.
-
-`inner` is how many bytes lie between two rows of memory, `outer` between two matrices. Steps
-between rows, columns of boxes and matrices in L1 are in blocks of 32 bytes. The last block of a
-row is filled up with zeros."""
-
-class _copy_gm_to_cbuf(MicroOperation):
-    def __call__(self, src: Any, dst: Any, a: Any, b: Any, c: Any, d: Any) -> Any: ...
-
-copy_gm_to_cbuf: _copy_gm_to_cbuf
-"""Copy from global memory to L1, in raw form. It is read and checked; running it is refused."""
-
-class _mte_l1_ub(MicroOperation):
-    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
-
-mte_l1_ub: _mte_l1_ub
-"""Copy bursts of blocks of 32 bytes from L1 to the unified buffer of vector core 0.
-
-`nburst` is how many bursts there are, and the blocks between one and the next on both sides."""
-
-class _mte_ub_l1(MicroOperation):
-    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
-
-mte_ub_l1: _mte_ub_l1
-"""Copy bursts of blocks of 32 bytes from the unified buffer of this core to L1."""
-
-class _copy_ubuf_to_cbuf(MicroOperation):
-    def __call__(
-        self, src: Any, dst: Any, sid: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any
-    ) -> Any: ...
-
-copy_ubuf_to_cbuf: _copy_ubuf_to_cbuf
-"""Copy n bursts of so many blocks of 32 bytes, with gaps, from the unified buffer to L1."""
-
-class _copy_cbuf_to_ubuf(MicroOperation):
-    def __call__(
-        self, src: Any, dst: Any, core: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any
-    ) -> Any: ...
-
-copy_cbuf_to_ubuf: _copy_cbuf_to_ubuf
-"""Copy n bursts of so many blocks, with gaps, from L1 to the unified buffer of a core."""
-
-class _mte_l1_l0a(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        rows: Any,
-        cols: Any,
-        row: Any = ...,
-        col: Any = ...,
-        src_stride: Any = ...,
-        dst_stride: Any = ...,
-        *words: str,
-        transpose: str = ...,
-    ) -> Any: ...
-
-mte_l1_l0a: _mte_l1_l0a
-"""Bring a boxed matrix from L1 to the left operand of products, m x k.
-
-`row` and `col` are where it begins in the matrix of L1, which is k x m with `transpose`. With
-strides the numbers are those of pto.load_cbuf_to_ca."""
-
-class _mte_l1_l0b(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        rows: Any,
-        cols: Any,
-        row: Any = ...,
-        col: Any = ...,
-        src_stride: Any = ...,
-        dst_stride: Any = ...,
-        *words: str,
-        transpose: str = ...,
-    ) -> Any: ...
-
-mte_l1_l0b: _mte_l1_l0b
-"""Bring a boxed matrix from L1 to the right operand of products, k x n.
-
-The operand holds n rows of k elements. The matrix of L1 is k x n with `transpose` and n x k
-without. With strides the numbers are those of pto.load_cbuf_to_cb."""
-
-class _load_cbuf_to_ca(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        m_start: Any,
-        k_start: Any,
-        m_step: Any,
-        k_step: Any,
         src_stride: Any,
         dst_stride: Any,
+        sid: Any,
+        l2: Any,
+        quant: Any = ...,
+        relu: Any = ...,
+        clip: Any = ...,
+        walk: Any = ...,
+        loop3: Any = ...,
         *words: str,
-        transpose: str = ...,
+        unit_flag: str = ...,
+        quant_mode: str = ...,
+        relu_mode: str = ...,
+        layout: str = ...,
+        sat: str = ...,
+        nan: str = ...,
+        atomic_type: str = ...,
+        atomic: str = ...,
     ) -> Any: ...
 
-load_cbuf_to_ca: _load_cbuf_to_ca
-"""Copy boxes of 512 bytes from L1 to l0a.
+mte_l0c_gm: _mte_l0c_gm
+"""Bring an accumulator to global memory.
 
-The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
+Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
+is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
+words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both.
 
-class _load_cbuf_to_ca_s4(MicroOperation):
+`atomic` adds to what is there, or keeps the greater or smaller value."""
+
+class _mte_l0c_l1(MicroOperation):
     def __call__(
         self,
         src: Any,
         dst: Any,
-        m_start: Any,
-        k_start: Any,
-        m_step: Any,
-        k_step: Any,
+        m: Any,
+        n: Any,
         src_stride: Any,
         dst_stride: Any,
-        transpose: Any,
-    ) -> Any: ...
-
-load_cbuf_to_ca_s4: _load_cbuf_to_ca_s4
-"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0a.
-
-The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
-
-class _load_cbuf_to_cb(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        m_start: Any,
-        k_start: Any,
-        m_step: Any,
-        k_step: Any,
-        src_stride: Any,
-        dst_stride: Any,
+        quant: Any = ...,
+        relu: Any = ...,
+        clip: Any = ...,
+        walk: Any = ...,
+        loop3: Any = ...,
         *words: str,
-        transpose: str = ...,
+        unit_flag: str = ...,
+        quant_mode: str = ...,
+        relu_mode: str = ...,
+        layout: str = ...,
+        sat: str = ...,
+        nan: str = ...,
     ) -> Any: ...
 
-load_cbuf_to_cb: _load_cbuf_to_cb
-"""Copy boxes of 512 bytes from L1 to l0b.
+mte_l0c_l1: _mte_l0c_l1
+"""Bring an accumulator to L1.
 
-The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
+Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
+is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
+words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both."""
 
-class _load_cbuf_to_cb_s4(MicroOperation):
+class _mte_l0c_ub(MicroOperation):
     def __call__(
         self,
         src: Any,
         dst: Any,
-        m_start: Any,
-        k_start: Any,
-        m_step: Any,
-        k_step: Any,
+        m: Any,
+        n: Any,
         src_stride: Any,
         dst_stride: Any,
-        transpose: Any,
+        core: Any = ...,
+        quant: Any = ...,
+        relu: Any = ...,
+        clip: Any = ...,
+        walk: Any = ...,
+        loop3: Any = ...,
+        *words: str,
+        unit_flag: str = ...,
+        quant_mode: str = ...,
+        relu_mode: str = ...,
+        layout: str = ...,
+        sat: str = ...,
+        nan: str = ...,
+        split: str = ...,
     ) -> Any: ...
 
-load_cbuf_to_cb_s4: _load_cbuf_to_cb_s4
-"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0b.
+mte_l0c_ub: _mte_l0c_ub
+"""Bring an accumulator to the unified buffer of a vector core, or a half to each.
 
-The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
-
-class _mte_l1_l0a_mx(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        rows: Any,
-        cols: Any,
-        row: Any = ...,
-        col: Any = ...,
-        src_stride: Any = ...,
-        dst_stride: Any = ...,
-    ) -> Any: ...
-
-mte_l1_l0a_mx: _mte_l1_l0a_mx
-"""Bring the scales of a left operand of m x k elements from L1: one byte for each 32 of k.
-
-They belong to the operand at `dst`."""
-
-class _mte_l1_l0b_mx(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        rows: Any,
-        cols: Any,
-        row: Any = ...,
-        col: Any = ...,
-        src_stride: Any = ...,
-        dst_stride: Any = ...,
-    ) -> Any: ...
-
-mte_l1_l0b_mx: _mte_l1_l0b_mx
-"""Bring the scales of a right operand of k x n elements from L1: one byte for each 32 of k.
-
-They belong to the operand at `dst`."""
-
-class _mte_l1_bt(MicroOperation):
-    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
-
-mte_l1_bt: _mte_l1_bt
-"""Bring a row of bias values from L1 to the bias table, as f32 or i32.
-
-`len` and the gaps of `nburst` count blocks of 32 bytes of the source."""
-
-class _mte_l1_fb(MicroOperation):
-    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
-
-mte_l1_fb: _mte_l1_fb
-"""Bring parameters of the fix pipe from L1: scales of 8 bytes, or factors of 4 bytes.
-
-Scales go to its first table, factors to its second, which begins at address 65536. `len` and
-the gaps of `nburst` count 64 bytes."""
-
-class _copy_cbuf_to_fbuf(MicroOperation):
-    def __call__(self, src: Any, dst: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any) -> Any: ...
-
-copy_cbuf_to_fbuf: _copy_cbuf_to_fbuf
-"""Copy n bursts of so many units of 64 bytes from L1 to the parameters of the fix pipe.
-
-It is what pto.mte_l1_fb is made of."""
+Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
+is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
+words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both."""
 
 class _mad(MicroOperation):
     def __call__(
@@ -811,173 +621,6 @@ mad_mx_bias: _mad_mx_bias
 """Multiply, and add a row of the bias table to every row.
 
 Each 32 elements along k have a scale, a power of two, that pto.mte_l1_l0a_mx and pto.mte_l1_l0b_mx have brought."""
-
-class _mte_l0c_gm(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        m: Any,
-        n: Any,
-        src_stride: Any,
-        dst_stride: Any,
-        sid: Any,
-        l2: Any,
-        quant: Any = ...,
-        relu: Any = ...,
-        clip: Any = ...,
-        walk: Any = ...,
-        loop3: Any = ...,
-        *words: str,
-        unit_flag: str = ...,
-        quant_mode: str = ...,
-        relu_mode: str = ...,
-        layout: str = ...,
-        sat: str = ...,
-        nan: str = ...,
-        atomic_type: str = ...,
-        atomic: str = ...,
-    ) -> Any: ...
-
-mte_l0c_gm: _mte_l0c_gm
-"""Bring an accumulator to global memory.
-
-Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
-is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
-words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
-At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
-row to the next; `nz2dn` swaps both.
-
-`atomic` adds to what is there, or keeps the greater or smaller value."""
-
-class _mte_l0c_l1(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        m: Any,
-        n: Any,
-        src_stride: Any,
-        dst_stride: Any,
-        quant: Any = ...,
-        relu: Any = ...,
-        clip: Any = ...,
-        walk: Any = ...,
-        loop3: Any = ...,
-        *words: str,
-        unit_flag: str = ...,
-        quant_mode: str = ...,
-        relu_mode: str = ...,
-        layout: str = ...,
-        sat: str = ...,
-        nan: str = ...,
-    ) -> Any: ...
-
-mte_l0c_l1: _mte_l0c_l1
-"""Bring an accumulator to L1.
-
-Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
-is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
-words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
-At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
-row to the next; `nz2dn` swaps both."""
-
-class _mte_l0c_ub(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        m: Any,
-        n: Any,
-        src_stride: Any,
-        dst_stride: Any,
-        core: Any = ...,
-        quant: Any = ...,
-        relu: Any = ...,
-        clip: Any = ...,
-        walk: Any = ...,
-        loop3: Any = ...,
-        *words: str,
-        unit_flag: str = ...,
-        quant_mode: str = ...,
-        relu_mode: str = ...,
-        layout: str = ...,
-        sat: str = ...,
-        nan: str = ...,
-        split: str = ...,
-    ) -> Any: ...
-
-mte_l0c_ub: _mte_l0c_ub
-"""Bring an accumulator to the unified buffer of a vector core, or a half to each.
-
-Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
-is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
-words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
-At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
-row to the next; `nz2dn` swaps both."""
-
-class _vcadd(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcadd: _vcadd
-"""Add the active lanes; the sum is in lane 0, the others are 0.
-
-Integers of less than 32 bits have a sum of twice their width."""
-
-class _vcmax(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcmax: _vcmax
-"""Find the largest active lane: its value in lane 0, its first place, an integer, in lane 1.
-
-Without an active lane, lane 0 is the neutral element."""
-
-class _vcgmax(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcgmax: _vcgmax
-"""Find the largest active lane of each block of 32 bytes; lane g is that of block g."""
-
-class _vcbmax(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcbmax: _vcbmax
-"""Find the largest active lane, in lane 0, and a mask of the lanes equal to it."""
-
-class _vcmin(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcmin: _vcmin
-"""Find the smallest active lane: its value in lane 0, its first place, an integer, in lane 1.
-
-Without an active lane, lane 0 is the neutral element."""
-
-class _vcgmin(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcgmin: _vcgmin
-"""Find the smallest active lane of each block of 32 bytes; lane g is that of block g."""
-
-class _vcbmin(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcbmin: _vcbmin
-"""Find the smallest active lane, in lane 0, and a mask of the lanes equal to it."""
-
-class _vcgadd(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcgadd: _vcgadd
-"""Add the active lanes of each block of 32 bytes; lane g is the sum of block g."""
-
-class _vcpadd(MicroOperation):
-    def __call__(self, a: Any, mask: Any) -> Any: ...
-
-vcpadd: _vcpadd
-"""Add neighbours: lane i is the sum of the active ones of lanes 2i and 2i + 1."""
 
 class _vlds(MicroOperation):
     def __call__(self, base: Any, offset: Any, *words: str, dist: str = ...) -> Any: ...
@@ -1440,6 +1083,66 @@ mte_ub_ub: _mte_ub_ub
 
 `nburst` is how many bursts there are, and the blocks between one and the next on both sides."""
 
+class _vcadd(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcadd: _vcadd
+"""Add the active lanes; the sum is in lane 0, the others are 0.
+
+Integers of less than 32 bits have a sum of twice their width."""
+
+class _vcmax(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcmax: _vcmax
+"""Find the largest active lane: its value in lane 0, its first place, an integer, in lane 1.
+
+Without an active lane, lane 0 is the neutral element."""
+
+class _vcgmax(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcgmax: _vcgmax
+"""Find the largest active lane of each block of 32 bytes; lane g is that of block g."""
+
+class _vcbmax(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcbmax: _vcbmax
+"""Find the largest active lane, in lane 0, and a mask of the lanes equal to it."""
+
+class _vcmin(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcmin: _vcmin
+"""Find the smallest active lane: its value in lane 0, its first place, an integer, in lane 1.
+
+Without an active lane, lane 0 is the neutral element."""
+
+class _vcgmin(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcgmin: _vcgmin
+"""Find the smallest active lane of each block of 32 bytes; lane g is that of block g."""
+
+class _vcbmin(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcbmin: _vcbmin
+"""Find the smallest active lane, in lane 0, and a mask of the lanes equal to it."""
+
+class _vcgadd(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcgadd: _vcgadd
+"""Add the active lanes of each block of 32 bytes; lane g is the sum of block g."""
+
+class _vcpadd(MicroOperation):
+    def __call__(self, a: Any, mask: Any) -> Any: ...
+
+vcpadd: _vcpadd
+"""Add neighbours: lane i is the sum of the active ones of lanes 2i and 2i + 1."""
+
 class _mem_bar(MicroOperation):
     def __call__(self, *words: str, kind: str = ...) -> Any: ...
 
@@ -1475,6 +1178,264 @@ class _get_vms4_sr(MicroOperation):
 
 get_vms4_sr: _get_vms4_sr
 """Read how many records the last merge has taken of each list."""
+
+class _mte_gm_l1(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        len: Any,
+        nburst: Any,
+        loop1: Any = ...,
+        loop2: Any = ...,
+        loop3: Any = ...,
+    ) -> Any: ...
+
+mte_gm_l1: _mte_gm_l1
+"""Copy bursts of bytes from global memory to L1, as pto.mte_gm_ub does to the other memory."""
+
+class _mte_gm_l1_frac(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        n: Any,
+        d: Any,
+        inner: Any,
+        outer: Any = ...,
+        groups: Any = ...,
+        row_step: Any = ...,
+        column_step: Any = ...,
+        group_step: Any = ...,
+        l2: Any = ...,
+        small: Any = ...,
+        *words: str,
+        order: str = ...,
+    ) -> Any: ...
+
+mte_gm_l1_frac: _mte_gm_l1_frac
+"""Bring matrices of n rows and d columns from global memory to L1, boxed.
+
+`inner` is how many bytes lie between two rows of memory, `outer` between two matrices. Steps
+between rows, columns of boxes and matrices in L1 are in blocks of 32 bytes. The last block of a
+row is filled up with zeros."""
+
+class _copy_gm_to_cbuf(MicroOperation):
+    def __call__(self, src: Any, dst: Any, a: Any, b: Any, c: Any, d: Any) -> Any: ...
+
+copy_gm_to_cbuf: _copy_gm_to_cbuf
+"""Copy from global memory to L1, in raw form. It is read and checked; running it is refused."""
+
+class _mte_l1_ub(MicroOperation):
+    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
+
+mte_l1_ub: _mte_l1_ub
+"""Copy bursts of blocks of 32 bytes from L1 to the unified buffer of vector core 0.
+
+`nburst` is how many bursts there are, and the blocks between one and the next on both sides."""
+
+class _mte_ub_l1(MicroOperation):
+    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
+
+mte_ub_l1: _mte_ub_l1
+"""Copy bursts of blocks of 32 bytes from the unified buffer of this core to L1."""
+
+class _copy_ubuf_to_cbuf(MicroOperation):
+    def __call__(
+        self, src: Any, dst: Any, sid: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any
+    ) -> Any: ...
+
+copy_ubuf_to_cbuf: _copy_ubuf_to_cbuf
+"""Copy n bursts of so many blocks of 32 bytes, with gaps, from the unified buffer to L1."""
+
+class _copy_cbuf_to_ubuf(MicroOperation):
+    def __call__(
+        self, src: Any, dst: Any, core: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any
+    ) -> Any: ...
+
+copy_cbuf_to_ubuf: _copy_cbuf_to_ubuf
+"""Copy n bursts of so many blocks, with gaps, from L1 to the unified buffer of a core."""
+
+class _mte_l1_l0a(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        rows: Any,
+        cols: Any,
+        row: Any = ...,
+        col: Any = ...,
+        src_stride: Any = ...,
+        dst_stride: Any = ...,
+        *words: str,
+        transpose: str = ...,
+    ) -> Any: ...
+
+mte_l1_l0a: _mte_l1_l0a
+"""Bring a boxed matrix from L1 to the left operand of products, m x k.
+
+`row` and `col` are where it begins in the matrix of L1, which is k x m with `transpose`. With
+strides the numbers are those of pto.load_cbuf_to_ca."""
+
+class _mte_l1_l0b(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        rows: Any,
+        cols: Any,
+        row: Any = ...,
+        col: Any = ...,
+        src_stride: Any = ...,
+        dst_stride: Any = ...,
+        *words: str,
+        transpose: str = ...,
+    ) -> Any: ...
+
+mte_l1_l0b: _mte_l1_l0b
+"""Bring a boxed matrix from L1 to the right operand of products, k x n.
+
+The operand holds n rows of k elements. The matrix of L1 is k x n with `transpose` and n x k
+without. With strides the numbers are those of pto.load_cbuf_to_cb."""
+
+class _load_cbuf_to_ca(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        *words: str,
+        transpose: str = ...,
+    ) -> Any: ...
+
+load_cbuf_to_ca: _load_cbuf_to_ca
+"""Copy boxes of 512 bytes from L1 to l0a.
+
+The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
+
+class _load_cbuf_to_ca_s4(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        transpose: Any,
+    ) -> Any: ...
+
+load_cbuf_to_ca_s4: _load_cbuf_to_ca_s4
+"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0a.
+
+The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
+
+class _load_cbuf_to_cb(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        *words: str,
+        transpose: str = ...,
+    ) -> Any: ...
+
+load_cbuf_to_cb: _load_cbuf_to_cb
+"""Copy boxes of 512 bytes from L1 to l0b.
+
+The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
+
+class _load_cbuf_to_cb_s4(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        transpose: Any,
+    ) -> Any: ...
+
+load_cbuf_to_cb_s4: _load_cbuf_to_cb_s4
+"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0b.
+
+The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
+
+class _mte_l1_l0a_mx(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        rows: Any,
+        cols: Any,
+        row: Any = ...,
+        col: Any = ...,
+        src_stride: Any = ...,
+        dst_stride: Any = ...,
+    ) -> Any: ...
+
+mte_l1_l0a_mx: _mte_l1_l0a_mx
+"""Bring the scales of a left operand of m x k elements from L1: one byte for each 32 of k.
+
+They belong to the operand at `dst`."""
+
+class _mte_l1_l0b_mx(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        rows: Any,
+        cols: Any,
+        row: Any = ...,
+        col: Any = ...,
+        src_stride: Any = ...,
+        dst_stride: Any = ...,
+    ) -> Any: ...
+
+mte_l1_l0b_mx: _mte_l1_l0b_mx
+"""Bring the scales of a right operand of k x n elements from L1: one byte for each 32 of k.
+
+They belong to the operand at `dst`."""
+
+class _mte_l1_bt(MicroOperation):
+    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
+
+mte_l1_bt: _mte_l1_bt
+"""Bring a row of bias values from L1 to the bias table, as f32 or i32.
+
+`len` and the gaps of `nburst` count blocks of 32 bytes of the source."""
+
+class _mte_l1_fb(MicroOperation):
+    def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
+
+mte_l1_fb: _mte_l1_fb
+"""Bring parameters of the fix pipe from L1: scales of 8 bytes, or factors of 4 bytes.
+
+Scales go to its first table, factors to its second, which begins at address 65536. `len` and
+the gaps of `nburst` count 64 bytes."""
+
+class _copy_cbuf_to_fbuf(MicroOperation):
+    def __call__(self, src: Any, dst: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any) -> Any: ...
+
+copy_cbuf_to_fbuf: _copy_cbuf_to_fbuf
+"""Copy n bursts of so many units of 64 bytes from L1 to the parameters of the fix pipe.
+
+It is what pto.mte_l1_fb is made of."""
 
 class _vldas(MicroOperation):
     def __call__(self, base: Any) -> Any: ...
@@ -1574,6 +1535,45 @@ class _sprsts_post(MicroOperation):
 sprsts_post: _sprsts_post
 """Store a hidden register as a word; the offset counts bytes."""
 
+class _mte_gm_ub(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        l2: Any,
+        len: Any,
+        nburst: Any,
+        loop1: Any = ...,
+        loop2: Any = ...,
+        loop3: Any = ...,
+        pad: Any = ...,
+    ) -> Any: ...
+
+mte_gm_ub: _mte_gm_ub
+"""Copy bursts of bytes from global memory to the unified buffer.
+
+`nburst` is how many bursts there are, and the bytes from one to the next on both sides; loops
+around them, the last one outermost, have the same three numbers. `pad` puts elements of a value
+in front of each burst and behind it, and fills up its last block of 32 bytes."""
+
+class _mte_ub_gm(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        len: Any,
+        nburst: Any,
+        loop1: Any = ...,
+        loop2: Any = ...,
+        loop3: Any = ...,
+        l2: Any = ...,
+    ) -> Any: ...
+
+mte_ub_gm: _mte_ub_gm
+"""Copy bursts of bytes from the unified buffer to global memory.
+
+Where pto.set_atomic_add or its sisters came before, they change what is there in place."""
+
 __all__ = [
     "vabs",
     "vneg",
@@ -1637,44 +1637,15 @@ __all__ = [
     "vmulscvt",
     "ld_dev",
     "st_dev",
-    "mte_gm_ub",
-    "mte_ub_gm",
-    "mte_gm_l1",
-    "mte_gm_l1_frac",
-    "copy_gm_to_cbuf",
-    "mte_l1_ub",
-    "mte_ub_l1",
-    "copy_ubuf_to_cbuf",
-    "copy_cbuf_to_ubuf",
-    "mte_l1_l0a",
-    "mte_l1_l0b",
-    "load_cbuf_to_ca",
-    "load_cbuf_to_ca_s4",
-    "load_cbuf_to_cb",
-    "load_cbuf_to_cb_s4",
-    "mte_l1_l0a_mx",
-    "mte_l1_l0b_mx",
-    "mte_l1_bt",
-    "mte_l1_fb",
-    "copy_cbuf_to_fbuf",
+    "mte_l0c_gm",
+    "mte_l0c_l1",
+    "mte_l0c_ub",
     "mad",
     "mad_mx",
     "mad_acc",
     "mad_mx_acc",
     "mad_bias",
     "mad_mx_bias",
-    "mte_l0c_gm",
-    "mte_l0c_l1",
-    "mte_l0c_ub",
-    "vcadd",
-    "vcmax",
-    "vcgmax",
-    "vcbmax",
-    "vcmin",
-    "vcgmin",
-    "vcbmin",
-    "vcgadd",
-    "vcpadd",
     "vlds",
     "vlds_post",
     "vldsx2",
@@ -1742,10 +1713,37 @@ __all__ = [
     "copy_gm_to_ubuf",
     "copy_ubuf_to_gm",
     "mte_ub_ub",
+    "vcadd",
+    "vcmax",
+    "vcgmax",
+    "vcbmax",
+    "vcmin",
+    "vcgmin",
+    "vcbmin",
+    "vcgadd",
+    "vcpadd",
     "mem_bar",
     "vbitsort",
     "vmrgsort4",
     "get_vms4_sr",
+    "mte_gm_l1",
+    "mte_gm_l1_frac",
+    "copy_gm_to_cbuf",
+    "mte_l1_ub",
+    "mte_ub_l1",
+    "copy_ubuf_to_cbuf",
+    "copy_cbuf_to_ubuf",
+    "mte_l1_l0a",
+    "mte_l1_l0b",
+    "load_cbuf_to_ca",
+    "load_cbuf_to_ca_s4",
+    "load_cbuf_to_cb",
+    "load_cbuf_to_cb_s4",
+    "mte_l1_l0a_mx",
+    "mte_l1_l0b_mx",
+    "mte_l1_bt",
+    "mte_l1_fb",
+    "copy_cbuf_to_fbuf",
     "vldas",
     "vldus",
     "vldus_post",
@@ -1762,4 +1760,6 @@ __all__ = [
     "sprsti_post",
     "sprsts",
     "sprsts_post",
+    "mte_gm_ub",
+    "mte_ub_gm",
 ]

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ptokit.frontend.lowering.heap import cells_of, is_mutable
 
 _MISSING = object()
 _PLAIN = (bool, int, str, bytes, type(None))
-_DEEPEST = 16  # levels of what is held by what is held
+DEEPEST = 16  # levels of what is held by what is held
 _MOST_BYTES = 1 << 20  # of an array that is compared by its contents
 
 
@@ -42,7 +42,7 @@ class Outside:
 
     def _look(self) -> None:
         """Look the names up: behind one that is another function now lie other names."""
-        self._found = [(read, read()) for read in _reads(self._function)]
+        self._found = [(each.look, each.look()) for each in reads(self._function)]
         values = [value for _, value in self._found]
         self._changeable = [value for value in values if _can_change(value)]
         fixed = tuple(contents(value) for value in values if not _can_change(value))
@@ -75,11 +75,11 @@ def contents(value: Any, depth: int = 0) -> Hashable:
         return kind, bytes(value)
     if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES:
         return kind, value.dtype.str, value.shape, value.tobytes()
-    parts = () if depth == _DEEPEST else _parts(value)
-    return (kind, *(contents(each, depth + 1) for each in parts)) if parts else _Same(value)
+    inner = () if depth == DEEPEST else parts(value)
+    return (kind, *(contents(each, depth + 1) for each in inner)) if inner else _Same(value)
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def parts(value: Any) -> tuple[Any, ...]:
     """What a value is made of; nothing, when it is one whole."""
     if isinstance(value, tuple | list | deque):
         return (len(value), *value)
@@ -99,14 +99,22 @@ def _parts(value: Any) -> tuple[Any, ...]:
 def _can_change(value: Any) -> bool:
     """Whether it can be another value and still the same object."""
     if isinstance(value, tuple | frozenset | MethodType | partial):
-        return any(map(_can_change, _parts(value)))
+        return any(map(_can_change, parts(value)))
     return is_mutable(value)
 
 
 # ---- which names are read ----------------------------------------------------------------------
 
 
-def _reads(function: FunctionType) -> Iterator[Callable[[], Any]]:
+class Read(NamedTuple):
+    """A name that a function finds outside."""
+
+    function: FunctionType
+    name: str
+    look: Callable[[], Any]  # what it is now
+
+
+def reads(function: FunctionType) -> Iterator[Read]:
     """How to look up each name that a function, or one that it may call, finds outside."""
     seen: set[FunctionType] = set()
     work = [function]
@@ -116,16 +124,17 @@ def _reads(function: FunctionType) -> Iterator[Callable[[], Any]]:
             continue
         seen.add(each)
         names = dict.fromkeys(_names(each.__code__))
-        reads = [partial(each.__globals__.get, name, _MISSING) for name in names]
-        reads += [partial(_inside, cell) for cell in each.__closure__ or ()]
-        for read in reads:
+        found = [Read(each, name, partial(each.__globals__.get, name, _MISSING)) for name in names]
+        cells = zip(each.__code__.co_freevars, each.__closure__ or (), strict=True)
+        found += [Read(each, name, partial(_inside, cell)) for name, cell in cells]
+        for read in found:
             yield read
-            value = read()
-            work += _functions(value)
-            if isinstance(value, ModuleType | type) and _is_users(value):
+            value = read.look()
+            work += functions(value)
+            if isinstance(value, ModuleType | type) and is_users(value):
                 for name in names.keys() & vars(value).keys():
-                    yield partial(getattr, value, name, _MISSING)
-                    work += _functions(getattr(value, name, None))
+                    yield Read(each, name, partial(getattr, value, name, _MISSING))
+                    work += functions(getattr(value, name, None))
 
 
 def _names(compiled: CodeType) -> Iterator[str]:
@@ -142,7 +151,7 @@ def _inside(cell: CellType) -> Any:
         return _MISSING
 
 
-def _functions(value: Any) -> Iterator[FunctionType]:
+def functions(value: Any) -> Iterator[FunctionType]:
     """The functions of the user's that a call of a value, or of one of its methods, runs."""
     inner = getattr(value, "function", value)  # a kernel called from a kernel is a helper
     if isinstance(inner, MethodType):
@@ -152,12 +161,12 @@ def _functions(value: Any) -> Iterator[FunctionType]:
             yield inner
         return
     kind: type = value if isinstance(value, type) else type(value)
-    if _is_users(kind):
+    if is_users(kind):
         methods = (getattr(m, "__func__", m) for k in kind.__mro__ for m in vars(k).values())
         yield from (m for m in methods if isinstance(m, FunctionType))
 
 
-def _is_users(value: ModuleType | type) -> bool:
+def is_users(value: ModuleType | type) -> bool:
     """Whether it is written by the user: what Python, a package or this one has stays."""
     module = value if isinstance(value, ModuleType) else sys.modules.get(value.__module__)
     file = getattr(module, "__file__", None)

@@ -10,7 +10,6 @@ above it holds for all kernels below; it is read once per process:
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -58,6 +57,8 @@ def project_policy(file: str) -> Policy:
 def _read(path: Path, table: tuple[str, ...]) -> Policy | None:
     if not path.is_file():
         return None
+    import tomllib  # where there is such a file
+
     try:
         data: Any = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

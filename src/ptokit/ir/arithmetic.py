@@ -11,10 +11,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.dtypes import bf16, f16, f32
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr
 from ptokit.ir.core import Op
 from ptokit.ir.types import INDEX, ScalarType, Type
@@ -230,11 +230,7 @@ COMPARE_FLOATS = _comparison(
 
 # ---- floats ------------------------------------------------------------------------------------
 
-_STORAGE: dict[str, type[np.generic]] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-}
+_STORAGE = {each.mlir: each for each in (f16, bf16, f32)}
 
 
 def round_to(value: float, type_: Type) -> float:
@@ -243,7 +239,7 @@ def round_to(value: float, type_: Type) -> float:
     if storage is None:
         return float(value)
     with np.errstate(all="ignore"):
-        return float(storage(value))  # type: ignore[call-arg]
+        return float(storage.np.type(value))
 
 
 def _silent(compute: Callable[[Any, Any], Any]) -> Callable[[float, float], float]:
@@ -286,7 +282,7 @@ FLOATS = {
     "subf": _real("-", operator.sub),
     "mulf": _real("*", operator.mul),
     "divf": _real("/", _silent(operator.truediv)),
-    "remf": _real("fmod", _silent(np.fmod)),
+    "remf": _real("fmod", _silent(lambda a, b: np.fmod(a, b))),
     "maximumf": _real("max", lambda a, b: float(np.maximum(a, b))),
     "minimumf": _real("min", lambda a, b: float(np.minimum(a, b))),
     "maxnumf": _real("maxnum", _quiet(max)),
@@ -317,8 +313,9 @@ def _bitcast(value: Number, bits: int, to: Type) -> Number:
     if from_float:
         storage = {16: np.float16, 32: np.float32, 64: np.float64}[bits]
         return wrap(int(np.array(value, storage).view(integer)), bits)
-    storage = _STORAGE.get(str(to), np.float64)
-    return float(np.array(unsigned(int(value), bits), integer).view(storage))
+    storage = _STORAGE.get(str(to))
+    kind = np.dtype(np.float64) if storage is None else storage.np
+    return float(np.array(unsigned(int(value), bits), integer).view(kind))
 
 
 def _cast(

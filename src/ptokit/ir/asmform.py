@@ -300,7 +300,7 @@ def _attribute(attr: Attribute) -> str:
     """Enumerations take their C++ names and the dotted spelling."""
     if isinstance(attr, EnumAttr):
         enum = enumeration(attr.enum)
-        word = attr.value if enum.of is None else enum.member_of(attr.value).name
+        word = enum.member_of(attr.value).name if enum.stands_for else attr.value
         word = word if enum.spelling(word) == attr.value else attr.value
         return f"#pto.{attr.enum}<{word}>"
     return str(attr)

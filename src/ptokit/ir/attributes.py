@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import is_dataclass
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import get_type_hints
 
 from ptokit.base import comm_enums, enums
 from ptokit.base.dataclass import dataclass
 from ptokit.ir.types import I64, ScalarType, Type
-from ptokit.isa import INSTRUCTIONS, enumerations
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.words import ENUMERATION, FIELD, enumerations_of, fields_of
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ class Enumeration:
     name: str
     is_dotted: bool
     members: dict[str, int]
-    of: type[IntEnum] | None = None
+    stands_for: str = ""  # the name of that class
 
     def spelling(self, given: str) -> str | None:
         """The member meant by a spelling, whatever its case or prefix; None when there is none."""
@@ -213,8 +212,9 @@ class Enumeration:
 
     def member_of(self, value: str) -> IntEnum:
         """The member of the instruction set's enumeration."""
-        assert self.of is not None
-        return _by_fold(self.of)[_fold(value)]
+        of = _class(self.stands_for)
+        assert of is not None, f"{self.name} stands for no class"
+        return _by_fold(of)[_fold(value)]
 
     def text_of(self, member: IntEnum) -> str:
         """The spelling of a member of the instruction set's enumeration."""
@@ -295,18 +295,16 @@ sync_core_type   dotted SyncCoreType  aiv_only aic_only mix
 
 def _listed() -> dict[str, Enumeration]:
     found: dict[str, Enumeration] = {}
-    kinds = vars(enums) | vars(comm_enums) | enumerations()
     for line in _TABLE.strip().replace("\\\n", "").splitlines():
         name, spelling, of, *members = line.split()
         numbers = {m.partition("=")[0]: i for i, m in enumerate(members)}
         numbers |= {m.partition("=")[0]: int(m.partition("=")[2]) for m in members if "=" in m}
-        kind = None if of == "-" else kinds[of]
-        found[name] = Enumeration(name, spelling == "dotted", numbers, kind)
+        found[name] = Enumeration(name, spelling == "dotted", numbers, of.strip("-"))
     return found
 
 
 ENUMERATIONS = _listed()
-_BY_CLASS = {e.of: e for e in ENUMERATIONS.values() if e.of is not None}
+_BY_CLASS = {e.stands_for: e for e in ENUMERATIONS.values() if e.stands_for}
 
 
 @cache
@@ -315,13 +313,13 @@ def enumeration_of(of: type[IntEnum]) -> Enumeration:
 
     Members the text of other tools does not know (MXFP8) keep the name they have in C++.
     """
-    listed = _BY_CLASS.get(of)
+    listed = _BY_CLASS.get(of.__name__)
     if listed is None:
         members = {member.name: int(member) for member in of}
-        return Enumeration(_snake(of.__name__), False, members, of)
+        return Enumeration(_snake(of.__name__), False, members, of.__name__)
     known = {_fold(member) for member in listed.members}
     more = {m.name: int(m) for m in of if _fold(m.name) not in known}
-    return Enumeration(listed.name, listed.is_dotted, listed.members | more, of)
+    return Enumeration(listed.name, listed.is_dotted, listed.members | more, of.__name__)
 
 
 def _snake(name: str) -> str:
@@ -332,9 +330,8 @@ def _snake(name: str) -> str:
 def enumeration(name: str) -> Enumeration:
     """Look an enumeration up by its name in the text; KeyError when there is none."""
     listed = ENUMERATIONS.get(name)
-    if listed is not None:
-        return enumeration_of(listed.of) if listed.of else listed
-    return enumeration_of(_of_instructions()[name])
+    of = _class(_of_instructions()[name] if listed is None else listed.stands_for)
+    return enumeration_of(of) if of is not None else ENUMERATIONS[name]
 
 
 @cache
@@ -344,16 +341,24 @@ def enum_names() -> frozenset[str]:
 
 
 @cache
-def _of_instructions() -> dict[str, type[IntEnum]]:
-    """Enumerations of template arguments, and of their fields, by the names of their classes.
+def _of_instructions() -> dict[str, str]:
+    """Classes of template arguments, and of their fields, by the name that a text gives them.
 
     Those that the table lists have this name beside the one they are printed with.
     """
-    kinds = {attr.type for insn in INSTRUCTIONS.values() for attr in insn.attrs}
-    inside = {f for kind in kinds if is_dataclass(kind) for f in get_type_hints(kind).values()}
-    own = [kind for kind in inside if isinstance(kind, type) and issubclass(kind, IntEnum)]
-    every = [*enumerations().values(), *own]
-    return {_snake(kind.__name__): kind for kind in every}
+    every = (*INSTRUCTIONS.words(ENUMERATION), *INSTRUCTIONS.words(FIELD))
+    return {_snake(name): name for name in every}
+
+
+@cache
+def _class(name: str) -> type[IntEnum] | None:
+    """The enumeration of the instruction set that has a name."""
+    if (known := vars(enums).get(name) or vars(comm_enums).get(name)) is not None:
+        return known
+    for insn in (*INSTRUCTIONS.called(ENUMERATION, name), *INSTRUCTIONS.called(FIELD, name)):
+        every = (*enumerations_of(insn), *fields_of(insn))
+        return next(kind for kind in every if kind.__name__ == name)
+    return None
 
 
 # ---- spelling ----------------------------------------------------------------------------------

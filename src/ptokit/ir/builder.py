@@ -8,7 +8,7 @@ from ptokit.base.location import Location
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr
 from ptokit.ir.core import NOWHERE, Block, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
-from ptokit.ir.instructions import forms_by_mnemonic, operands_in
+from ptokit.ir.instructions import forms_called, operands_in
 from ptokit.ir.types import I1, INDEX, ScalarType, Type
 from ptokit.isa.spec import Insn
 
@@ -109,11 +109,9 @@ def _flatten(operands: Operands) -> tuple[list[Value], tuple[str, ...]]:
 
 def mnemonic(insn: Insn, present: set[str]) -> str:
     """The mnemonic of an instruction with these operands."""
-    asm = insn.asm
-    assert asm is not None
-    if asm.syntax:
-        return next(name for name, line in asm.syntax.items() if present <= {*operands_in(line)})
-    base = asm.name or insn.name.lower()
-    name = base + "".join(s for operand, s in asm.suffixes.items() if operand in present)
-    assert name in forms_by_mnemonic(), name
+    syntax = insn.asm.syntax if insn.asm is not None else {}
+    if syntax:
+        return next(name for name, line in syntax.items() if present <= {*operands_in(line)})
+    name = insn.mnemonic(present)
+    assert forms_called(name), name
     return name

@@ -48,6 +48,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.opcodes import OpCode, class_pipe
 from ptokit.isa.scalars import word
 from ptokit.isa.spec import Asm, Attr, Insn, Operand, Pipe
+from ptokit.isa.words import TEXT
 
 WORD = word(64)  # bits that mean something by themselves: no index has them
 RETURNED = "result"  # the label of a number that an instruction returns
@@ -126,27 +127,30 @@ class Form:
 
 
 @cache
+def forms_called(mnemonic: str) -> list[Form]:
+    """The forms that a mnemonic may stand for, in the order of the table."""
+    return [
+        form
+        for insn in INSTRUCTIONS.called(TEXT, mnemonic)
+        for form in _forms(insn)
+        if insn.asm is not None and mnemonic in (form.mnemonic, *insn.asm.aliases)
+    ]
+
+
 def forms_by_mnemonic() -> dict[str, list[Form]]:
-    """Every mnemonic with the forms it may stand for, in the order of the table."""
-    found: dict[str, list[Form]] = {}
-    for insn in INSTRUCTIONS.values():
-        if insn.asm is None:
-            continue
-        for form in _forms(insn):
-            for name in (form.mnemonic, *(a for a in insn.asm.aliases)):
-                found.setdefault(name, []).append(form)
-    return found
+    """Every mnemonic with the forms it may stand for."""
+    return {name: forms_called(name) for name in INSTRUCTIONS.words(TEXT)}
 
 
 def forms_of(name: str) -> list[Form] | None:
     """The forms of a mnemonic; dots and underscores are interchangeable, as the pages differ."""
-    index = forms_by_mnemonic()
-    return index.get(name) or index.get(name.replace(".", "_")) or _dotted().get(name)
+    spellings = (name, name.replace(".", "_"), _dotted().get(name, ""))
+    return next(filter(None, map(forms_called, spellings)), None)
 
 
 @cache
-def _dotted() -> dict[str, list[Form]]:
-    return {name.replace(".", "_"): forms for name, forms in forms_by_mnemonic().items()}
+def _dotted() -> dict[str, str]:
+    return {name.replace(".", "_"): name for name in INSTRUCTIONS.words(TEXT)}
 
 
 @cache
@@ -165,7 +169,6 @@ def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
                 if any(o.name in as_keys for o in shown):
                     yield Form(insn, name, tuple(o for o in shown if o.name not in as_keys), ())
         return
-    base = asm.name or insn.name.lower()
     for names in insn.forms:
         given = [insn.operand(n) for n in names]
         if asm.ins is None:
@@ -179,11 +182,10 @@ def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
             outs = tuple(o for o in given if o.role in ("out", "inout") and o not in ins)
         else:
             outs = tuple(insn.operand(n) for n in asm.outs if n in names)
-        suffix = "".join(s for operand, s in asm.suffixes.items() if operand in names)
-        yield Form(insn, base + suffix, ins, outs)
+        yield Form(insn, insn.mnemonic(names), ins, outs)
         written = tuple(o for o in ins if o.name not in asm.literals)
         if written != ins:
-            yield Form(insn, base + suffix, written, outs)
+            yield Form(insn, insn.mnemonic(names), written, outs)
 
 
 def attributes_in(syntax: str) -> list[str]:
@@ -199,7 +201,7 @@ def operands_in(syntax: str) -> list[str]:
 
 def mnemonics() -> list[str]:
     """All mnemonics, with their prefix."""
-    return [f"pto.{name}" for name in forms_by_mnemonic()]
+    return [f"pto.{name}" for name in INSTRUCTIONS.words(TEXT)]
 
 
 # ---- which form is meant -------------------------------------------------------------------------

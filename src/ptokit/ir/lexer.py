@@ -20,8 +20,7 @@ _FLAT = r"<(?:->|[^<>])*+>"
 _NEST = rf"<(?:->|[^<>]|<(?:->|[^<>]|<(?:->|[^<>]|{_FLAT})*+>)*+>)*+>"
 _OPEN = r'"(?:[^"\\\n]|\\.)*+'  # a string up to its closing quote, or to where it should be
 
-_TOKEN = re.compile(
-    rf"""
+_TOKEN = rf"""
     (?:[ \t\r\n]+|//[^\n]*|\#(?=\s|\Z)[^\n]*)*  # stands in front of every token
     (?:(?P<value>%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:\#\d+)?)
   | (?P<type>![A-Za-z_][\w$.]*(?:{_NEST})?|(?:memref|vector|tensor){_NEST})
@@ -35,9 +34,7 @@ _TOKEN = re.compile(
   | (?P<mark>->|\.\.\.|[()\[\]{{}}<>,:=?;*])
   | (?P<end>\Z)
   | (?P<bad>.))
-    """,
-    re.VERBOSE | re.ASCII,
-)
+    """
 
 
 class Source:
@@ -107,7 +104,8 @@ class Tokens:
         self.starts: list[int] = []
         kinds, texts, starts = self.kinds, self.texts, self.starts
         short = source.limits.digits
-        for match in _TOKEN.finditer(source.text):
+        # Compiled when there is a text to read: it takes as long as checking a small one.
+        for match in re.finditer(_TOKEN, source.text, re.VERBOSE | re.ASCII):
             kind = match.lastgroup
             assert kind is not None
             text = match[kind]

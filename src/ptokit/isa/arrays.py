@@ -15,6 +15,7 @@ import numpy as np
 from ptokit.base.convert import convert, element, from_float
 from ptokit.base.dtypes import DType, f32
 from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.base.generated import define
 from ptokit.base.layout import Array
 from ptokit.isa.expr import BOOL, F64, Apply, Arg, Const, Convert, Expr
 
@@ -66,41 +67,49 @@ def repeated(values: Array, columns: int) -> Array:
     return values if width in (1, columns) else values[:, np.arange(columns) % width]
 
 
-UFUNCS: Mapping[str, np.ufunc] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "rem": np.fmod,
-    "mod": np.remainder,
-    "pow": np.power,
-    "neg": np.negative,
-    "abs": np.absolute,
-    "copysign": np.copysign,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "not": np.invert,
-    "shl": np.left_shift,
-    "shr": np.right_shift,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "isnan": np.isnan,
-    "isfinite": np.isfinite,
-    "floor": np.floor,
-    "trunc": np.trunc,
-    "sqrt": np.sqrt,
-    "exp": np.exp,
-    "log": np.log,
-    "scale": np.ldexp,
+UFUNCS: Mapping[str, str] = {  # by the name that NumPy has for them
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "rem": "fmod",
+    "mod": "remainder",
+    "pow": "power",
+    "neg": "negative",
+    "abs": "absolute",
+    "copysign": "copysign",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "not": "invert",
+    "shl": "left_shift",
+    "shr": "right_shift",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+    "isnan": "isnan",
+    "isfinite": "isfinite",
+    "floor": "floor",
+    "trunc": "trunc",
+    "rint": "rint",
+    "sqrt": "sqrt",
+    "exp": "exp",
+    "log": "log",
+    "scale": "ldexp",
 }
+
+
+def ufunc(name: str) -> np.ufunc:
+    """NumPy's function for an operation of expressions."""
+    return getattr(np, UFUNCS[name])
+
+
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "quo": _truncated_quotient,
-    "select": np.where,
+    "select": lambda *given: np.where(*given),
     "fraction": lambda x: np.frexp(x)[0],
     "exponent": lambda x: np.frexp(x)[1],
 }
@@ -159,7 +168,7 @@ class Code:
         lines = [*self._lines, f"return {result}" if result else ""]
         body = "\n    ".join(filter(None, lines)) or "pass"
         source = f"def {self._name}({', '.join(self._parameters)}):\n    {body}\n"
-        exec(compile(source, f"<{self._name}>", "exec", dont_inherit=True), self._objects)
+        define(source, self._name, self._objects, self._objects)
         return self._objects[self._name]
 
     @staticmethod
@@ -177,7 +186,7 @@ class Code:
                 plain = kind is F64 or kind is BOOL
                 return self._object(kind.np.type(value) if plain else element(value, kind))
             case Apply(_, name, operands):
-                function = UFUNCS.get(name) or _FUNCTIONS[name]
+                function = ufunc(name) if name in UFUNCS else _FUNCTIONS[name]
                 return f"{self._object(function)}({', '.join(map(self.value, operands))}{out})"
             case Convert():
                 return self._conversion(expr, out)

@@ -15,7 +15,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import CONVERSION
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
-from ptokit.isa.expr import Arg
+from ptokit.isa.expr import Arg, apply
 from ptokit.isa.facts import Ops
 from ptokit.isa.folds import REGISTER_BYTES
 from ptokit.isa.idioms import Elementwise, Idiom
@@ -261,14 +261,29 @@ def has_late_tails(o: Any) -> bool:
     return TAILS_LAST[o.target] and narrows and several and in_place(o)
 
 
+# What makes whole numbers of floats, for the modes that have a name.
+_INTEGRAL = {
+    RoundMode.CAST_RINT: "rint",
+    RoundMode.CAST_NONE: "rint",
+    RoundMode.CAST_FLOOR: "floor",
+    RoundMode.CAST_TRUNC: "trunc",
+}
+
+
 def _loop(o: Ops) -> Idiom | None:
-    """One conversion of each element, where none goes through another type or waits for others."""
+    """Conversions of each element by itself, where none waits for others."""
     source, result = o.src.dtype, o.dst.dtype
-    detour = through_i32(o) or (o.target.is_device and result in (f8e4m3, f8e5m2))
-    if source is result or detour or has_late_tails(o) or not o.attrs["NeedSetCtrl"]:
+    clamps_nan = o.target.is_device and result in (f8e4m3, f8e5m2)
+    if clamps_nan or has_late_tails(o) or not o.attrs["NeedSetCtrl"]:
         return None
-    rounding = pair_of(o).rounding(o.attrs["mode"])
-    return Elementwise("dst", Arg(source, "src").to(result, rounding, saturation_of(o)))
+    value, rounding = Arg(source, "src"), pair_of(o).rounding(o.attrs["mode"])
+    if source is result:
+        name = _INTEGRAL.get(rounding) if source is f32 else None
+        return None if name is None else Elementwise("dst", apply(name, value))
+    if through_i32(o):
+        whole = value.to(i32, rounding, SaturationMode.ON)
+        return Elementwise("dst", whole.to(result, saturation=saturation_of(o)))
+    return Elementwise("dst", value.to(result, rounding, saturation_of(o)))
 
 
 def heads_then_tails(dst: Array, src: Array, change: Callable[[Array], Array], ops: Ops) -> None:

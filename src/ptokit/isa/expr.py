@@ -17,23 +17,22 @@ do: `select(a < b, b, a)` keeps an `a` that is NaN.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from typing import cast
 
-import numpy as np
-
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.isa.facts import Ops
 
-_MAX = float(np.finfo(np.float64).max)
+_MAX = sys.float_info.max
 # Types that no operand has: what is rounded once goes through doubles, comparisons give booleans.
-F64 = DType("f64", "double", "f64", 64, 8, "float", np.dtype("f8"), -_MAX, _MAX)
-BOOL = DType("bool", "bool", "i1", 1, 1, "uint", np.dtype("?"), 0, 1)
+F64 = DType("f64", "double", "f64", 64, 8, "float", "float64", -_MAX, _MAX)
+BOOL = DType("bool", "bool", "i1", 1, 1, "uint", "bool_", 0, 1)
 
 Number = int | float
 
@@ -76,6 +75,7 @@ OPERATORS: Mapping[str, Operator] = {
     "select": Operator("({1} if {0} else {2})", "bit for bit one of the two"),
     "floor": Operator("floor({})"),
     "trunc": Operator("trunc({})"),
+    "rint": Operator("rint({})", "halves to even"),
     "sqrt": Operator("sqrt({})"),
     "exp": Operator("exp({})", "as good as a double is"),
     "log": Operator("log({})", "as good as a double is"),

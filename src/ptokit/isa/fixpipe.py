@@ -30,7 +30,7 @@ from ptokit.isa.spec import Rule
 from ptokit.isa.targets import A2A3, PerTarget, Target
 
 _WORD = (1 << 64) - 1  # a number is taken by its bits
-SCALE_BITS = np.uint64(0xFFFF_E000)  # sign, exponent and 10 mantissa bits of a float32
+SCALE_BITS = 0xFFFF_E000  # sign, exponent and 10 mantissa bits of a float32
 WORDS_STEP = 128  # bytes: the register that names quantisation words counts in these
 _SHIFTS = PerTarget(True, kirin=False)  # an int32 word to int16 is shifted, not scaled
 
@@ -96,7 +96,7 @@ def _quantised(
         shift = (word >> np.uint64(32) & np.uint64(0xF)).astype(np.int64) + 1
         return convert(values >> shift, dt.i64, dt.i16)
     # The simulator keeps the whole float32 of a scalar word.
-    kept = word if scalar and not target.is_device else word & SCALE_BITS
+    kept = word if scalar and not target.is_device else word & np.uint64(SCALE_BITS)
     scale = (kept & np.uint64(0xFFFF_FFFF)).astype(np.uint32).view(np.float32)
     product = convert(values, src, dt.f32) * scale
     if dst.is_integer and dst.bits == 8:

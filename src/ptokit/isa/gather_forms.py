@@ -8,20 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base import dtypes as dt
-from ptokit.base.enums import Choice, CmpMode, TileType
+from ptokit.base.enums import CmpMode, GatherAxis, TileType
 from ptokit.isa.devices import A5_FAMILY, KIRIN, on
 from ptokit.isa.lane_masks import count_selected, start_of, step_of
 from ptokit.isa.rules import behind, must, on_devices, where
 from ptokit.isa.spec import Extent, Rule, View, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
-
-
-class GatherAxis(Choice):
-    """Whether a pattern selects columns (GATHER_ROW) or rows."""
-
-    GATHER_ROW = 0
-    GATHER_COL = 1
-
 
 COMPARING = "a2a3 a5 cpu"  # where elements can be gathered by comparison
 _WORDS = (dt.i32, dt.u32)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ptokit.base.enums import Choice, GatherOOB, Layout, ScatterAtomicOp, ScatterOOB, TileType
+from ptokit.base.enums import (
+    GatherExec,
+    GatherOOB,
+    Layout,
+    ScatterAtomicOp,
+    ScatterConflict,
+    ScatterOOB,
+    TileType,
+)
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.costs import GATHER
@@ -32,24 +41,10 @@ from ptokit.isa.gm_table import (
     table_view,
     touched,
 )
+from ptokit.isa.idioms import Lookup
 from ptokit.isa.memory import as_bits_of
 from ptokit.isa.rules import both, in_types, must
 from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, out, src, types
-
-
-class ScatterConflict(Choice):
-    """Which of several sources with one index wins."""
-
-    Last = 0  # largest source position wins
-    Default = 1  # unordered
-
-
-class GatherExec(Choice):
-    """A5 only, GM to L1 element gather."""
-
-    Scalar = 0  # AIC scalar loop
-    Simt = 1  # AIV SIMT kernel on sub-block 0
-
 
 _HAS_SIMT = on("a5")
 
@@ -92,6 +87,23 @@ def _gathered(ops: Ops, given: Mapping[str, Any]) -> tuple[Array, ...]:
     table = given["src"]
     entries, counted, width = _sources(ops, table, given["indexes"], ops.attrs["gatherOob"])
     return entries_at(table, entries[counted], width)
+
+
+def _names_entries(o: Ops) -> Lookup | None:
+    """Rows or elements by number, where only these are written."""
+    rows, beyond = _by_rows(o), o.attrs["gatherOob"]
+    is_cleared = rows and beyond == GatherOOB.Zero and _to_mat(o)
+    if o.scratch is not None or is_cleared:
+        return None
+    return _entries(o, "dst", "src", rows, "" if beyond == GatherOOB.Undefined else beyond.name)
+
+
+def _entries(o: Ops, tile: str, table: str, rows: bool, beyond: str) -> Lookup | None:
+    if not o.target.is_device or (rows and moves_whole_rows(o, table)):
+        return None
+    size, many = o[tile].itemsize, entry_count(o, table, rows)
+    found = Lookup(tile, table, "indexes", size, size, many, is_unsigned=True, beyond=beyond)
+    return replace(found, size=size * o[tile].vc, step=None, per_row=True) if rows else found
 
 
 _MAT_RULES = [
@@ -167,6 +179,7 @@ _MAT_RULES = [
     """,
     cpp=Cpp(asks_for={"scratch": "coalesce"}),
     cost=GATHER,
+    idiom=_names_entries,
 )
 def MGATHER(
     dst: Array, src: Array, indexes: Array, scratch: Array | None, gatherOob: GatherOOB, ops: Ops
@@ -225,6 +238,16 @@ def _targets(ops: Ops, src: Array, indexes: Array, beyond: ScatterOOB) -> tuple[
     numbers = indexes.reshape(-1)[: src.shape[0] if rows else src.size]
     many = entry_count(ops, "dst", rows)
     return reached(numbers, many, beyond.name, not ops.target.is_device)
+
+
+def _goes_to_entries(o: Ops) -> Lookup | None:
+    """Rows or elements by number, where nothing is combined with what is there."""
+    if o.attrs["scatterAtomicOp"] != ScatterAtomicOp.None_:
+        return None
+    beyond = o.attrs["scatterOob"]
+    name = "" if beyond == ScatterOOB.Undefined else beyond.name
+    found = _entries(o, "src", "dst", row_mode(o), name)
+    return None if found is None else replace(found, scatters=True)
 
 
 def _scattered(ops: Ops, given: Mapping[str, Any]) -> tuple[Array, ...]:
@@ -297,6 +320,7 @@ def _scattered(ops: Ops, given: Mapping[str, Any]) -> tuple[Array, ...]:
         reassociates("Atomic operations are applied in source order."),
     ],
     cost=GATHER,
+    idiom=_goes_to_entries,
 )
 def MSCATTER(
     dst: Array,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.enums import Choice, Layout, TileType
+from ptokit.base.enums import Coalesce, Layout, TileType
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.devices import on
@@ -21,14 +21,6 @@ from ptokit.isa.memory import view_rows_cols
 from ptokit.isa.rules import Predicate, behind, both, in_types, must
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Attr, Extent, Rule, View, rule
-
-
-class Coalesce(Choice):
-    """What an index of the list names."""
-
-    Row = 0  # one index per table row
-    Elem = 1  # one index per element
-
 
 TABLE_DEVICES = "a2a3 a5"
 A2A3_TYPES = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"

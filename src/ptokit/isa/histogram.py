@@ -7,20 +7,10 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.dtypes import u8, u32
-from ptokit.base.enums import Choice
+from ptokit.base.enums import HistByte
 from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.rules import behind, located, must, row_major, static_valid_fits
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, src, types
-
-
-class HistByte(Choice):
-    """The byte of an element that is counted; BYTE_0 is the lowest."""
-
-    BYTE_0 = 0
-    BYTE_1 = 1
-    BYTE_2 = 2
-    BYTE_3 = 3
-
 
 _BINS = 256
 _DEVICES = "a5 kirin9030"

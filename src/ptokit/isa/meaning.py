@@ -24,7 +24,7 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.base.starting import parameters_of
-from ptokit.isa.arrays import UFUNCS, Code, function_of, repeated, unpack_mask
+from ptokit.isa.arrays import Code, function_of, repeated, ufunc, unpack_mask
 from ptokit.isa.costs import COLUMN_REDUCTION, ELEMENTWISE, REDUCTION, Cost
 from ptokit.isa.expr import (
     BOOL,
@@ -423,7 +423,7 @@ class Reduce(_Along):
 
             return scan
         assert isinstance(step, Apply)
-        op = UFUNCS[step.name]
+        op = ufunc(step.name)
         wide = self.accumulates(ops)
         steps = Steps(op, element(self.identity, wide), wide, narrowed)
         fold = order.fold

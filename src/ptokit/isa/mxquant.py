@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.dtypes import bf16, f16, f32
-from ptokit.base.enums import Choice, MxQuantAlg, QuantScaleAlg, QuantType, TileType
+from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, TileType, VecStoreMode
 from ptokit.base.layout import Array
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import on
@@ -33,14 +33,6 @@ from ptokit.isa.rules import (
 )
 from ptokit.isa.services import Beyond, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Rule, insn, out, rule, src, types
-
-
-class VecStoreMode(Choice):
-    """Whether the exponents are also written in blocks."""
-
-    ND = 0
-    NZ = 1
-
 
 _UB = TileType.Vec
 Size = Callable[[Any], tuple[int, int]]

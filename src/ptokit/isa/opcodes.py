@@ -6,12 +6,13 @@ gives where one instruction takes several paths (`TSTORE_VEC`, `TSTORE_ACC`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
 from ptokit.base.dataclass import dataclass
 from ptokit.isa.spec import INSTRUCTIONS, Pipe
+from ptokit.isa.words import CLASS, classes
 
 # Any work of the unit, for instructions that have no class of their own.
 GENERIC = {"SCALAR": Pipe.S, "VECTOR": Pipe.V}
@@ -36,24 +37,23 @@ OP_COUNT = OpCode("OP_COUNT", Pipe.ALL)  # the number of classes; not an operati
 @cache
 def op_codes() -> Mapping[str, OpCode]:
     """All operation classes by name."""
-    found = {name: OpCode(name, pipe) for name, pipe in _named()}
-    return MappingProxyType({**found, OP_COUNT.name: OP_COUNT})
+    names = (*GENERIC, *INSTRUCTIONS.words(CLASS), OP_COUNT.name)
+    return MappingProxyType({name: code for name in names if (code := op_code(name))})
+
+
+@cache
+def op_code(name: str) -> OpCode | None:
+    """The operation class of a name; None when there is none."""
+    if name == OP_COUNT.name:
+        return OP_COUNT
+    for insn in INSTRUCTIONS.called(CLASS, name):
+        return OpCode(name, classes(insn)[name])
+    return OpCode(name, GENERIC[name]) if name in GENERIC else None
 
 
 def class_pipe(name: str) -> Pipe | None:
     """The pipe of an operation class that a text names; None when there is no such class."""
     if name in _OF_TEXT:
         return _OF_TEXT[name]
-    known = op_codes().get(name)
+    known = op_code(name)
     return None if known is None else known.pipe
-
-
-def _named() -> Iterator[tuple[str, Pipe]]:
-    yield from GENERIC.items()
-    for record in INSTRUCTIONS.values():
-        if record.orders or "." in record.name or record.overload_of:
-            continue
-        if record.ops:
-            yield from record.ops.items()
-        elif isinstance(record.pipe, Pipe):
-            yield record.name, record.pipe

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib import resources
+from pkgutil import get_data
 
 from ptokit.base.policy import Origin
 
@@ -33,8 +33,7 @@ def origin_of(name: str, id: str, target: str) -> Origin:
 
 @cache
 def _differing() -> dict[str, dict[str, str | dict[str, str]]]:
-    text = resources.files("ptokit.isa").joinpath("origins.json").read_text("utf-8")
-    return json.loads(text)
+    return json.loads(get_data(__name__, "origins.json") or b"{}")
 
 
 __all__ = ["Origin", "default_origin", "origin_of"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptokit.base.convert import number
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import Choice, Layout, TileType
+from ptokit.base.enums import Layout, PrintFormat, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import SCALAR
 from ptokit.isa.devices import on
@@ -19,15 +19,6 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.rules import must
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, types
-
-
-class PrintFormat(Choice):
-    """Field width and digits of floats."""
-
-    Width8_Precision4 = 0
-    Width8_Precision2 = 1
-    Width10_Precision6 = 2
-
 
 _PRINTED = "f32 f16 i8 i16 i32 u8 u16 u32"
 _FIELDS = {  # width and digits behind the point

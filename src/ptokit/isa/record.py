@@ -5,7 +5,7 @@ Definitions are written in the vocabulary of spec.py, which makes these records 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from functools import cached_property
@@ -396,6 +396,12 @@ class Insn:
     def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether an overload exists with these template arguments."""
         return all(attrs.get(name) == value for name, value in self.when.get(form, {}).items())
+
+    def mnemonic(self, form: Iterable[str]) -> str:
+        """What a text calls an overload, where it has no syntax of its own."""
+        assert self.asm is not None, f"{self.name} has no text form"
+        given = "".join(end for name, end in self.asm.suffixes.items() if name in form)
+        return (self.asm.name or self.name.lower()) + given
 
     def operand(self, name: str) -> Operand:
         return next(o for o in self.operands if o.name == name)

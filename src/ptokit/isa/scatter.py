@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base import dtypes as dt
-from ptokit.base.enums import Choice, MaskPattern
+from ptokit.base.enums import MaskPattern, ScatterAxis
 from ptokit.base.layout import Array
 from ptokit.isa.costs import GATHER
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
@@ -20,14 +20,6 @@ from ptokit.isa.rules import behind, located, must, on_devices, same_dtype, sepa
 from ptokit.isa.services import Beyond, Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, types
 from ptokit.isa.vector_rules import rows_16bit
-
-
-class ScatterAxis(Choice):
-    """Whether a pattern spreads columns (SCATTER_ROW) or rows."""
-
-    SCATTER_ROW = 0
-    SCATTER_COL = 1
-
 
 _SIGNED = on("a2a3")  # takes the sign of an index seriously; either way it lies inside the tile
 

@@ -44,9 +44,10 @@ from ptokit.isa.regions import Parts as Parts
 from ptokit.isa.regions import Region, View
 from ptokit.isa.scalars import EVENT, PIPE, Takes
 from ptokit.isa.services import SERVICES
+from ptokit.isa.table import Table
+from ptokit.isa.words import enumerations_of, words
 
-_table: dict[str, Insn] = {}
-INSTRUCTIONS: Mapping[str, Insn] = MappingProxyType(_table)
+INSTRUCTIONS: Table[Insn] = Table("ptokit.isa", words)
 
 
 def insn(
@@ -171,8 +172,7 @@ def insn(
         )
         _check(record)
         if is_listed:
-            assert full not in _table, f"{full} is defined twice"
-            _table[full] = record
+            INSTRUCTIONS.define(record)
         return record
 
     return define
@@ -213,8 +213,8 @@ def _text_rules(rules: Iterable[Rule]) -> Iterator[Rule]:
 
 def enumerations() -> dict[str, type[IntEnum]]:
     """The enumerations of all template arguments by name, wherever they are declared."""
-    found = {a.type for record in _table.values() for a in record.attrs}
-    return {kind.__name__: kind for kind in found if issubclass(kind, IntEnum)}
+    found = (kind for insn in INSTRUCTIONS.values() for kind in enumerations_of(insn))
+    return {kind.__name__: kind for kind in found}
 
 
 def _governed(operand: Operand, form: Form, roles: Mapping[str, str]) -> Operand:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ptokit.base.dtypes import DType
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC
@@ -17,6 +18,7 @@ from ptokit.isa.bursts import drained, moved
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
+from ptokit.isa.expr import Arg
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import (
     WORDS_STEP,
@@ -25,7 +27,7 @@ from ptokit.isa.fixpipe import (
     is_accumulator,
     store_conversions,
 )
-from ptokit.isa.idioms import MOVES, Idiom, copy
+from ptokit.isa.idioms import MOVES, Elementwise, Idiom, copy
 from ptokit.isa.language import in_text
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import (
@@ -301,10 +303,19 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
 
 def _loop(o: Ops) -> Idiom | None:
     """A plain store copies; an accumulator that is not quantised is converted."""
-    if _atomic(o) or not _tile(o) or o.preQuantScalar is not None:
+    if not _tile(o) or o.preQuantScalar is not None:
         return None
     relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
-    return drain_loop("dst", o, relu) if _acc(o) else copy("dst", o.dst.dtype) or MOVES
+    loop = drain_loop("dst", o, relu) if _acc(o) else copy("dst", o.dst.dtype) or MOVES
+    return _added(loop, o.dst.dtype) if _atomic(o) else loop
+
+
+def _added(loop: Idiom | None, kind: DType) -> Idiom | None:
+    """What is stored, added to what is there."""
+    if not isinstance(loop, Elementwise):
+        return None
+    value = Arg(kind, "src") if loop.is_copy else loop.expr
+    return Elementwise(loop.to, Arg(kind, loop.to) + value)
 
 
 def _same_count(o: Any) -> bool:

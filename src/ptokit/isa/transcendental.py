@@ -256,7 +256,11 @@ family(
         attrs=precision(PowAlgorithm),
         targets=DEVICES,
         types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
-        asm=Asm(tmp=frozenset({"sync", "l1", "l2"}), order=("base", "exp", "dst", "tmp")),
+        asm=Asm(
+            tmp=frozenset({"sync", "l1", "l2"}),
+            order=("base", "exp", "dst", "tmp"),
+            called={"src": "base", "scalar": "exp"},
+        ),
         freedom=ACCURACY,
         steps=[
             steps(when=_is_float, between="V", end="V->S S->V", complete=True),

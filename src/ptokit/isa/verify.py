@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from importlib import resources
+from pkgutil import get_data
 from typing import Any, cast
 
 from ptokit.base.diagnostics import Diagnostic, Note
@@ -261,8 +261,7 @@ def offers_values(advice: str) -> bool:
 @cache
 def assertions() -> dict[str, Any]:
     """The catalogue of assertion ids and repair recipes."""
-    text = resources.files("ptokit.isa").joinpath("assertions.json").read_text("utf-8")
-    return cast("dict[str, Any]", json.loads(text))
+    return cast("dict[str, Any]", json.loads(get_data(__name__, "assertions.json") or b"{}"))
 
 
 def recipe(id: str) -> str:

@@ -196,12 +196,14 @@ class Execution:
 
     def run(self) -> Executed:
         """Run all blocks; raises all that is wrong."""
-        from ptokit.timing.streams import Recorder
-
         kernel, asked = self._kernel, self._asked
         if self._ready is None:
             self._ready = kernel.programs.judged(asked, self.arguments)
-        recorder = Recorder(asked.target) if self._wanted.timing else None
+        recorder = None
+        if self._wanted.timing:  # others do not load the model
+            from ptokit.timing.streams import Recorder
+
+            recorder = Recorder(asked.target)
         outcome = self._repeated() or self._executed(recorder)
         self.found = self._findings(outcome)
         return Executed(outcome, self.found, time.perf_counter() - self._started, recorder)
@@ -212,9 +214,10 @@ class Execution:
 
     def _repeated(self) -> Outcome | None:
         """A launch that was noted, on these arrays."""
-        if not self._is_repeatable or (self._wanted.check is True and self._known is None):
-            return None
         memory = self._kernel.programs.memory
+        is_judged = self._wanted.check is not True or self._known is not None
+        if not self._is_repeatable or not (is_judged or memory.replays.compares(self._question)):
+            return None
         outcome = memory.replays.play(self._question, self._arrays, self._threads)
         if outcome is not None and not self._shared:
             self.is_known = True

@@ -31,13 +31,17 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
             site=site,
             target=core.target.name,
         )
+    tiles = [o for o in operands if isinstance(o, TileObject) and o.storage is not None]
+    if call.insn.pipe is None:
+        tiles.clear()
+    # Another tile at the address of an entry is the same to the call.
+    entries = tuple([tile.in_ring for tile in tiles])
+    key = (call, entries) if any(entries) else call
+    if key in core.clear:
+        return
     pipes, is_clear = [pipe for pipe in core.pipes if pipe.local], True
-    for operand in operands if call.insn.pipe is not None else ():
-        if not isinstance(operand, TileObject) or operand.storage is None:
-            continue
-        if operand.in_ring:  # another tile at this address is the same to the call
-            is_clear = False
-        else:
+    for operand in tiles:
+        if not operand.in_ring:
             start, stop = operand.address, operand.address + operand.spec.nbytes
             for pipe in pipes:
                 low, high = pipe.reserved(core, operand.spec.loc)
@@ -55,7 +59,7 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                         severity="warning" if findings.policy.profile == "release" else "error",
                     )
     if is_clear:
-        core.clear.add(call)
+        core.clear.add(key)
 
 
 def left_flags(findings: Findings, core: Core) -> None:

@@ -1,10 +1,11 @@
-"""A rank in a process of its own: its copies of all windows, and how they are kept.
+"""A rank in a process of its own: its copies of windows, and how they are kept.
 
 Memory is consistent where signals are. Before a rank notifies, waits or tests, all bytes of windows
 that it has changed go to the others, found by comparing them with what they were; whatever others
 have written comes in, in the one order that the hub gives it. In between every rank works on its
-copies, at the same time as the others. Words are written, and sums are added to, in the order of
-the hub, so that none is lost.
+copies, at the same time as the others. It has copies of those windows that its program has asked
+for: what is heard of others waits until it does. Words are written, and sums are added to, in the
+order of the hub, so that none is lost.
 
 What it does to windows is also told to whoever judges it (machine/judge.py): its accesses with what
 its own pipes had completed by then, its signals, and which words it has seen. What others had
@@ -14,9 +15,11 @@ clocks of this process carry it along until somebody knows what it proved.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -78,10 +81,18 @@ Entry = Changed | Notified
 
 
 class Line(Protocol):
-    """How a rank reaches the hub."""
+    """How a rank reaches the hub, and what lies elsewhere."""
 
     def ask(self, what: Ask, entries: Sequence[Entry]) -> News:
         """Say what was written, and hear what was asked for."""
+        ...
+
+    def bytes_of(self, entries: Sequence[Changed]) -> Sequence[Array]:
+        """The bytes that others have written."""
+        ...
+
+    def contents(self, window: Any) -> Array:
+        """What the window of a rank holds before the run."""
         ...
 
 
@@ -211,27 +222,67 @@ def flat(clock: Clock) -> dict[int, int]:
 # ---- windows -------------------------------------------------------------------------------------
 
 
+Window = tuple[int, int]  # which one, and of which rank
+
+
+class Reached(tuple[Array, ...]):
+    """The arrays of one window, each of which is filled when it is first asked for.
+
+    One that nobody asks for is a range of addresses without memory behind it.
+    """
+
+    before: Callable[[int], None]  # somebody is given the array of a rank
+
+    def __new__(cls, arrays: Iterable[Array], before: Callable[[int], None]) -> Reached:
+        made = super().__new__(cls, arrays)
+        made.before = before
+        return made
+
+    def __getitem__(self, at: Any) -> Any:
+        numbers = range(len(self))[at]
+        for number in numbers if isinstance(numbers, range) else (numbers,):
+            self.before(number)
+        return super().__getitem__(at)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[number] for number in range(len(self)))
+
+
 class Copies:
-    """The windows of all ranks, as one of them has them, and as they were last heard of."""
+    """The windows that a rank reaches, as it has them and as they were last heard of."""
 
     def __init__(self) -> None:
-        self.windows: list[tuple[Array, ...]] = []
-        self._before: list[tuple[Array, ...]] = []
+        self._arrays: list[tuple[Array, ...]] = []
+        self._before: dict[Window, Array] = {}
         self._bounds: list[tuple[int, int, int, int]] = []  # first, last, window, rank
 
     def add(self, arrays: tuple[Array, ...]) -> None:
-        number = len(self.windows)
-        self.windows.append(arrays)
-        self._before.append(tuple(raw_bytes(each).copy() for each in arrays))
+        number = len(self._arrays)
+        self._arrays.append(arrays)
         for rank, each in enumerate(arrays):
             self._bounds.append((*np.lib.array_utils.byte_bounds(each), number, rank))
 
-    def begin(self, contents: Sequence[Sequence[Array]]) -> None:
-        """All windows hold this, for everybody."""
-        for arrays, before, given in zip(self.windows, self._before, contents, strict=True):
-            for array, old, new in zip(arrays, before, given, strict=True):
-                array[...] = new
-                old[...] = raw_bytes(array)
+    def begin(self) -> None:
+        """Another run: nothing is reached."""
+        self._before.clear()
+
+    def has(self, window: Window) -> bool:
+        """Whether it was reached."""
+        return window in self._before
+
+    def fill(self, window: Window, given: Array) -> None:
+        """A window is reached, and holds this."""
+        array = self._arrays[window[0]][window[1]]
+        array[...] = given
+        self._before[window] = raw_bytes(array).copy()
+
+    def kind(self, at: Spot) -> Any:
+        """The type of the elements there."""
+        return self._arrays[at.window][at.rank].dtype
+
+    def address(self, at: Spot) -> int:
+        array = self._arrays[at.window][at.rank]
+        return int(np.lib.array_utils.byte_bounds(array)[0]) + at.offset
 
     def spot(self, address: int) -> Spot | None:
         """Which byte of which window lies at an address."""
@@ -242,21 +293,20 @@ class Copies:
 
     def bytes_at(self, at: Spot, count: int) -> Array:
         """So many bytes of a window."""
-        return raw_bytes(self.windows[at.window][at.rank])[at.offset : at.offset + count]
+        return raw_bytes(self._arrays[at.window][at.rank])[at.offset : at.offset + count]
 
     def put(self, at: Spot, data: Array) -> None:
         """Bytes that came from elsewhere."""
         self.bytes_at(at, len(data))[...] = data
-        self._before[at.window][at.rank][at.offset : at.offset + len(data)] = data
+        self._before[at.window, at.rank][at.offset : at.offset + len(data)] = data
 
     def changes(self) -> Generator[tuple[Spot, Array], None, None]:
         """The bytes that were written here since this was asked last."""
-        for number, (arrays, olds) in enumerate(zip(self.windows, self._before, strict=True)):
-            for rank, (array, old) in enumerate(zip(arrays, olds, strict=True)):
-                new = raw_bytes(array)
-                for start, stop in _stretches(old, new):
-                    old[start:stop] = new[start:stop]
-                    yield Spot(number, rank, start), old[start:stop].copy()
+        for (number, rank), old in sorted(self._before.items(), key=itemgetter(0)):
+            new = raw_bytes(self._arrays[number][rank])
+            for start, stop in _stretches(old, new):
+                old[start:stop] = new[start:stop]
+                yield Spot(number, rank, start), old[start:stop].copy()
 
 
 def _stretches(old: Array, new: Array) -> list[tuple[int, int]]:
@@ -280,25 +330,35 @@ class RanksApart(Ranks):
         super().__init__(size)
         self.number = number
         self.copies = Copies()
-        self.windows = self.copies.windows
         self.history: HistoryApart = HistoryApart(self)  # type: ignore[assignment]
         self.items: list[Item] = []
         self.is_hopeless = False  # told that what it waits for will never come
         self.was_hopeless = False
         self._line: Line | None = None
+        self._contents: Sequence[Sequence[Any]] = ()
+        self._later: dict[Window, list[Entry]] = {}  # heard of windows that were not reached
         self._clocks: dict[int, Clock | None] = {}  # of its own signals that have not come round
         self._told = 0
         self._has_lock = False
 
-    def add_window(self, arrays: tuple[Array, ...]) -> None:
+    def add_window(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         self.copies.add(arrays)
         self.history.add_window(arrays)
+        reached = Reached(arrays, partial(self._reach, len(self.windows)))
+        self.windows.append(reached)
+        return reached
+
+    def locate(self, tensor: GlobalObject) -> tuple[tuple[Array, ...], int, int] | None:
+        at = tensor.data()
+        spot = self.copies.spot(at.buffer.base + at.offset)
+        return None if spot is None else (self.windows[spot.window], spot.rank, spot.offset)
 
     @contextmanager
-    def on(self, line: Line, contents: Sequence[Sequence[Array]]) -> Generator[None, None, None]:
-        """While the program of the rank runs."""
-        self.copies.begin(contents)
-        self.items, self._line = [], line
+    def on(self, line: Line, contents: Sequence[Sequence[Any]]) -> Generator[None, None, None]:
+        """While the program of the rank runs; the line knows what windows hold before."""
+        self.copies.begin()
+        self._later.clear()
+        self.items, self._line, self._contents = [], line, contents
         self.is_hopeless = self.was_hopeless = False
         self.history.begin()
         try:
@@ -306,8 +366,14 @@ class RanksApart(Ranks):
         finally:
             self.was_hopeless = self.is_hopeless
             self._ask(Ask.END)
-            self._line = None
+            self._line, self._contents = None, ()
             self.history.settle()
+
+    def _reach(self, window: int, rank: int) -> None:
+        """Somebody is about to use the window of a rank: let it hold what it should by now."""
+        if self._line is not None and not self.copies.has((window, rank)):
+            self.copies.fill((window, rank), self._line.contents(self._contents[window][rank]))
+            self._take(self._later.pop((window, rank), []))
 
     def _ask(self, what: Ask) -> None:
         assert self._line is not None
@@ -317,28 +383,35 @@ class RanksApart(Ranks):
         found: list[Entry] = []
         for at, data in self.copies.changes():
             found.append(Changed(self.number, at, data))
-            if self.windows[at.window][at.rank].dtype == np.int32:
+            if self.copies.kind(at) == np.int32:
                 self.items.append(Stored(at, data.tobytes()))
         return found
 
     def _hear(self, news: News) -> None:
         self.is_hopeless = news.is_hopeless
+        near: list[Entry] = []
         for each in news.entries:
+            window = each.at.window, each.at.rank
+            (near if self.copies.has(window) else self._later.setdefault(window, [])).append(each)
+        self._take(near)
+
+    def _take(self, entries: Sequence[Entry]) -> None:
+        """Write what others have written; words also if they are its own, in their order."""
+        assert self._line is not None
+        new = [e for e in entries if isinstance(e, Changed) and e.owner != self.number]
+        data = iter(self._line.bytes_of(new))
+        for each in entries:
             if isinstance(each, Changed):
                 if each.owner != self.number:
-                    self.copies.put(each.at, each.data)
+                    self.copies.put(each.at, next(data))
                 continue
-            address = self._address(each.at)
+            address = self.copies.address(each.at)
             word = self.copies.bytes_at(each.at, 4).view(np.int32)
             clock: Clock | None = Clock()
             if each.owner == self.number:
                 clock = self._clocks.pop(each.number)
             write_word(self.history.words, address, word, each.token, clock, each.agent, each.time)
             self.copies.put(each.at, word.view(np.uint8).copy())
-
-    def _address(self, at: Spot) -> int:
-        array = self.windows[at.window][at.rank]
-        return int(np.lib.array_utils.byte_bounds(array)[0]) + at.offset
 
     # ---- signals --------------------------------------------------------------------------------
 

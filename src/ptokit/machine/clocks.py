@@ -8,7 +8,7 @@ it leaves, with that pipe's own work complete; a wait joins it in.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ptokit.isa.spec import Pipe
 from ptokit.machine.core import Core
@@ -23,6 +23,9 @@ def agent_of(core: Core, pipe: Pipe) -> int:
     return core.number * PIPES + pipe
 
 
+_NONE: Mapping[int, Clock] = {}
+
+
 class Known(dict[int, Clock]):
     """What each agent comes after; one that has done nothing yet, what its core has learnt."""
 
@@ -30,10 +33,19 @@ class Known(dict[int, Clock]):
         super().__init__()
         self.cores: dict[int, Clock] = {}
         self.all = Clock()  # what everybody comes after
+        self._begun: dict[int, dict[int, Clock]] = {}  # by core: those of its agents
 
     def __missing__(self, agent: int) -> Clock:
         found = self[agent] = self.cores.get(agent // PIPES, self.all).copy()
         return found
+
+    def __setitem__(self, agent: int, clock: Clock) -> None:
+        super().__setitem__(agent, clock)
+        self._begun.setdefault(agent // PIPES, {})[agent] = clock
+
+    def begun(self, core: int) -> Iterable[Clock]:
+        """What those agents of a core come after that have done something."""
+        return self._begun.get(core, _NONE).values()
 
     def of_core(self, core: int) -> Clock:
         """What those agents of a core come after that have done nothing yet."""
@@ -45,6 +57,7 @@ class Known(dict[int, Clock]):
     def begin_again(self, behind: Clock) -> None:
         """All that is to come comes behind something."""
         self.clear()
+        self._begun.clear()
         self.cores.clear()
         self.all = behind
 
@@ -93,14 +106,15 @@ class Clocks:
 
     def learn(self, core: int, clock: Clock) -> None:
         """Let all agents of a core go on after what a signal proves."""
-        *others, least = self.of_core(core)  # which all of them know
+        begun, least = self.known.begun(core), self.known.of_core(core)  # which all of them know
         if clock.base is not least.base:
-            for known in (*others, least):
+            for known in (*begun, least):
                 known.join(clock)
             return
-        news = [(agent, time) for agent, time in clock.items() if time > least.get(agent, 0)]
+        get = least.get
+        news = [(agent, time) for agent, time in clock.items() if time > get(agent, 0)]
         least.update(news)
-        for known in others:
+        for known in begun:
             if known.base is not least.base:
                 known.join(clock)
                 continue
@@ -111,11 +125,7 @@ class Clocks:
 
     def of_core(self, core: int) -> list[Clock]:
         """What all agents of a core come after: each that has done something, and the others."""
-        known = self.known
-        agents = range(core * PIPES, (core + 1) * PIPES)
-        found = [known[agent] for agent in agents if agent in known]
-        found.append(known.of_core(core))
-        return found
+        return [*self.known.begun(core), self.known.of_core(core)]
 
     def barrier(self, agent: int) -> None:
         """Complete the earlier work of an agent before its later work."""

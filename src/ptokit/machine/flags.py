@@ -13,6 +13,7 @@ from typing import Any
 from ptokit.base.location import Location, Site
 
 ALWAYS = 1 << 62  # how often what stays may be taken
+SPENT = -2  # the number of a token that was taken at once
 
 
 class Epoch(dict[int, int]):

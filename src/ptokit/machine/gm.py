@@ -8,6 +8,7 @@ a pointer, slots of a FIFO, a file on the command line - comes through `as_array
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple, cast
@@ -47,7 +48,8 @@ def as_array(value: Any, name: str = "the array") -> Array:
 def _carried(value: Any, name: str) -> Array:
     """The array that a value carries, whatever its elements are."""
     why, found = "", None
-    if isinstance(value, np.ma.MaskedArray):
+    is_masked = "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
+    if is_masked:
         why = ": this one has a mask beside its elements, which would be lost"
     else:
         try:
@@ -64,7 +66,7 @@ def _carried(value: Any, name: str) -> Array:
         f"global memory is given as an array or a pointer{why}",
         got=[("type", type(value).__name__)],
         fix=f"{name}.filled(0), with the value that is to stand for what is masked"
-        if isinstance(value, np.ma.MaskedArray)
+        if is_masked
         else fix,
     )
 

@@ -8,7 +8,7 @@ Configuration registers are bytes as well, which only the scalar unit writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location, Site
@@ -20,11 +20,22 @@ from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmBuffer
-from ptokit.machine.regions import Region, RegionIndex, Rows, Use, behind
+from ptokit.machine.regions import Ranges, Region, RegionIndex, Rows, Use, behind, hull
 
 if TYPE_CHECKING:
     from ptokit.machine.findings import Findings
     from ptokit.machine.history import History
+
+
+class View(NamedTuple):
+    """An operand that lies at another address each time."""
+
+    operand: str
+    writes: bool
+    atomic: str  # how it changes memory in place
+    place: Rows | Ranges  # the bytes behind the address
+    start: int  # of the first of them
+    stop: int
 
 
 @dataclass(slots=True)
@@ -39,7 +50,9 @@ class Noted:
     compared: Mapping[str, bool]  # of operands: whether another core had written the same bytes
     changed: tuple[str, ...]  # registers
     facts: CallFacts
-    uses: tuple[Use, ...] | None = None  # the same each time, where nothing moves
+    uses: tuple[Use, ...] | None = None  # the same each time
+    views: tuple[View | None, ...] = ()  # what moves; None where no bytes are touched
+    spared: tuple[int, int] = (0, 0)  # bytes of arrays that are only read
     # Where something does: by addresses, of instructions that are executed more than once.
     by_place: dict[Sequence[int], tuple[Use, ...]] | None = None
 
@@ -63,6 +76,8 @@ class HazardLog:
         self._tiles: dict[Any, tuple[Use, ...]] = {}  # uses of tiles, by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._history = history  # of windows, which other ranks reach as well
+        self._spares = False  # whether arrays that are only read need not be looked at
+        self._written: list[tuple[int, int]] = []  # the others: where they begin and end
         self._registers: dict[tuple[int, str], Region] = {}  # of a core
         self.moment = 0  # events so far
         self.has_compared = False  # whether the values that are written have had a say
@@ -75,11 +90,9 @@ class HazardLog:
         noted = event.noted
         facts, uses = noted.facts, noted.uses
         if uses is None:
-            if noted.moves:
-                uses = self._moving_uses(event, noted)
-            else:
-                tiles = self._tile_uses(noted.call, facts)
-                uses = noted.uses = tiles + self._bound_uses(event, facts)
+            uses = self._first_uses(event, noted)
+        if noted.views:
+            uses = self._moving_uses(event, noted, uses)
         is_special = facts.has_registers and self._by_pipe
         if not uses and not is_special:
             return
@@ -96,12 +109,11 @@ class HazardLog:
         for use in uses:
             region, writes = use.region, use.writes
             # Nearly every access finds all earlier ones complete: this must be quick to see.
-            is_clear = False
             for peer in region.peers:
                 last = peer.write
-                if last is not None:
-                    other = last.agent
-                    if other != ordered and complete(other, 0) < last.time > at_least(other, 0):
+                if last is not None and last.agent != ordered:
+                    other, time = last.agent, last.time
+                    if complete(other, 0) < time > at_least(other, 0):
                         break
                 # Additions may happen at the same time as each other, and so may maxima.
                 if peer.additions and peer.combines != use.atomic and peer.settled is not mine.base:
@@ -115,8 +127,8 @@ class HazardLog:
                         continue
                     break
             else:
-                is_clear = True
-            if not is_clear:
+                peer = None
+            if peer is not None:
                 self._judge(use, event, mine, ordered)
             if not writes:
                 # In an unordered pipe a walk in step does not stand for another kind of read.
@@ -190,36 +202,69 @@ class HazardLog:
             shade.is_shade = True
         return shade
 
-    def _moving_uses(self, event: Event, noted: Noted) -> tuple[Use, ...]:
+    def _first_uses(self, event: Event, noted: Noted) -> tuple[Use, ...]:
+        """What an instruction touches each time."""
+        found = self._tile_uses(noted.call, noted.facts)
+        if noted.moves:
+            noted.views = tuple(_view(access.pattern, noted.facts) for access in noted.bound)
+        else:
+            found += self._bound_uses(event, noted.facts)
+        noted.uses = found
+        return found
+
+    def _moving_uses(self, event: Event, noted: Noted, fixed: tuple[Use, ...]) -> tuple[Use, ...]:
         """With global memory at the addresses that the journal names."""
-        known, facts = noted.by_place, noted.facts
+        known, places, views = noted.by_place, event.places, noted.views
         if known is not None:
-            found = known.get(event.places)
+            found = known.get(places)
             if found is not None:
                 return found
-        found = self._tile_uses(noted.call, facts)
-        if self._history is not None:
-            for access in event.reached:
-                found += self._moving_use(self.region(access), access.pattern, facts)
-            return found  # windows of others come and go
+        found = fixed
+        if self._history is not None:  # windows of others come and go
+            for access, view in zip(event.reached, views, strict=True):
+                found += _moving_use(self.region(access), view)
+            return found
         index = self.global_index()
-        for access, address in zip(event.bound, event.places, strict=True):
-            pattern = access.pattern
-            key = address, pattern.extents
-            region = index.known.get(key) or index.add(key, behind(key[1], address))
-            found += self._moving_use(region, pattern, facts)
+        for address, view in zip(places, views, strict=True):
+            if view is None or self.is_spared(noted, view, address, address):
+                continue
+            key = address, view.place
+            region = index.known.get(key) or index.add(key, behind(view.place, address))
+            found += _moving_use(region, view)
         if known is None:
             noted.by_place = {}
         else:
-            known[event.places] = found
+            known[places] = found
         return found
 
-    @staticmethod
-    def _moving_use(region: Region | None, pattern: Any, facts: CallFacts) -> tuple[Use, ...]:
-        if region is None or pattern.operand in facts.handles:
-            return ()
-        writes = pattern.writes
-        return (Use(pattern.operand, writes, region, None, facts.atomic if writes else ""),)
+    # ---- what is only read ----------------------------------------------------------------------
+
+    def spare_all_but(self, written: Iterable[GmBuffer]) -> None:
+        """All that is still to be seen, and was, writes only these arrays of global memory.
+
+        What reads others can be in conflict with nothing, and is not looked at.
+        """
+        self._written = [(each.base, each.base + each.nbytes) for each in written]
+        self._spares = self._history is None
+
+    def is_spared(self, noted: Noted, view: View, first: int, last: int) -> bool:
+        """Whether what an operand touches, at addresses from one to another, is only read."""
+        if view.writes or not self._spares:
+            return False
+        start, stop = first + view.start, last + view.stop
+        low, high = noted.spared
+        if low <= start and stop <= high:
+            return True
+        low, high = 0, _EVERYWHERE
+        for begin, end in self._written:
+            if end <= start:
+                low = max(low, end)
+            elif stop <= begin:
+                high = min(high, begin)
+            else:
+                return False
+        noted.spared = low, high
+        return True
 
     # ---- what a window of a journal touches -----------------------------------------------------
 
@@ -386,11 +431,26 @@ class HazardLog:
             region.reads = {}
 
 
+def _view(pattern: Any, facts: CallFacts) -> View | None:
+    place, writes = pattern.extents, pattern.writes
+    if not place or pattern.operand in facts.handles:
+        return None
+    atomic = facts.atomic if writes else ""
+    return View(pattern.operand, writes, atomic, place, *hull(place))
+
+
+def _moving_use(region: Region | None, view: View | None) -> tuple[Use, ...]:
+    if region is None or view is None:
+        return ()
+    return (Use(view.operand, view.writes, region, None, view.atomic),)
+
+
 def _has_scratch(event: Event) -> bool:
     ops = event.call.ops
     return any(o.role == "tmp" and ops[o.name] is not None for o in event.insn.operands)
 
 
+_EVERYWHERE = 1 << 62  # more than any address
 _ALL_GM = -1  # the number of all its buffers
 _SHADE = "might have touched"
 # The makers' own instructions change such registers between others that are still queued.

@@ -25,12 +25,13 @@ from ptokit.isa.effects import Barrier, Flag, Pipe
 from ptokit.machine.call_facts import CallFacts, facts_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.core import Core
-from ptokit.machine.flags import ALWAYS, Clock, Token
+from ptokit.machine.flags import ALWAYS, SPENT, Clock, Token
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import (
     BARRIER,
     GIVE,
+    HAND,
     LEARN,
     MEET,
     SHIFT,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 Place = Site | Location
-_Address = tuple[int, int]  # of a memory, in it
+_Address = int | tuple[int, int]  # of a memory, in it
 _Compared = tuple[tuple[str, bool], ...]  # operands, and whether their bytes were there before
 _NOT_COMPARED: Mapping[str, bool] = {}
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
@@ -95,13 +96,17 @@ class Journal:
         self._codes: dict[Any, int] = {}  # of operations that are more than a signal or a wait
         self._met = -1, 0  # the last meeting of pipes, and how many entries there were behind it
         self._given = 0  # tokens so far
+        self._fresh = -1  # how many entries there were behind the last token
         self._replay = Replay(self.log, skips=skips)
         self._is_reading = False
         self.reading: Token | None = None  # what holds once the number that was read last has come
-        self._held: dict[int, Any] = {}  # by address: while these are kept, nothing else lies there
+        # Arrays by address, read and written: while they are kept, nothing else lies there.
+        self._read_from: dict[int, Any] = {}
+        self._written_to: dict[int, Any] = {}
+        self._is_over = False
         self._turn = -1  # whose turn it was to execute the last instruction
         self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
-        # Who wrote last at an address, how much; what another core had written there.
+        # Who wrote last at an address, which bytes; what another core had written there.
         self._writers: dict[_Address, tuple[int, Any]] = {}
         self._before: dict[_Address, Array] = {}
         self._instructions: dict[Any, int] = {}  # codes, by all that is noted of them
@@ -114,19 +119,25 @@ class Journal:
         self._is_reading = True
         try:
             with uncollected():
+                if self._is_over and self._replay.skips:
+                    self.log.spare_all_but(self._written_to.values())
                 self._replay.read(self._notes)
         finally:
             self._is_reading = False
         self._notes.clear()
-        self._met = -1, 0
+        self._met, self._fresh = (-1, 0), -1
         self._codes.clear()
         self._instructions.clear()
+
+    def end(self) -> None:
+        """Nothing more will be noted."""
+        self._is_over = True
 
     def close(self) -> None:
         """The run is over, and all is told."""
         self.log.close()
-        self._held.clear()
-        self._writers.clear()
+        for each in (self._read_from, self._written_to, self._writers):
+            each.clear()
 
     @property
     def has_compared(self) -> bool:
@@ -139,14 +150,27 @@ class Journal:
         """A token that proves what an agent has done; it is taken so many times at most."""
         token.number = given = self._given
         self._given = given + 1
-        self._entries.append(agent << SHIFT | GIVE)
+        entries = self._entries
+        entries.append(agent << SHIFT | GIVE)
         if times > 1:
             self._notes.kept[given] = times
+        else:
+            self._fresh = len(entries)
 
     def take(self, agent: int, token: Token) -> None:
         """An agent goes on behind what a token proves."""
-        if token.number >= 0:
-            self._entries += (agent << SHIFT | TAKE, self._given - token.number)
+        number, entries = token.number, self._entries
+        if number >= 0:
+            ago = self._given - number
+            if ago == 1 and self._fresh == len(entries) and number not in self._notes.kept:
+                # Nobody else will ask what it proves.
+                entries[-1] += HAND - GIVE
+                entries.append(agent)
+                self._given, token.number = number, SPENT
+            else:
+                entries += (agent << SHIFT | TAKE, ago)
+        else:
+            assert number != SPENT, "a signal was taken twice"
 
     def keep(self, token: Token) -> None:
         """A token is taken more often than it was thought to be."""
@@ -227,10 +251,10 @@ class Journal:
         if bound and (self.scalar.busy or call.pipe is Pipe.S):
             self._through_cache(call, site, bound)
         place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
-        moves, compared, key = False, (), (call, place, changed)
+        moves, compared, touched = False, (), ()
         if bound or facts.across:
             moves, compared, touched = self._reach(facts, bound)
-            key = call, place, changed, compared, touched
+        key = call, place, changed, compared, touched
         code = self._instructions.get(key)
         if code is None:
             pipe = 0 if not by_pipe else Pipe.ALL if facts.gives_value else facts.pipe
@@ -256,12 +280,16 @@ class Journal:
         moves, touched = False, ()
         if bound:
             if len(bound) == facts.reaches and bound[0].pattern is facts.pattern:
-                moves = True
+                moves, addresses = True, self._addresses
                 for access in bound:
                     memory = access.memory
-                    self._held[memory.base] = memory
-                    self._addresses.append(memory.base + access.offset)
+                    held = self._written_to if access.pattern.writes else self._read_from
+                    if held.get(memory.base) is not memory:
+                        _hold(held, memory)
+                    addresses.append(memory.base + access.offset)
             else:
+                for access in bound:
+                    _hold(self._written_to if access.writes else self._read_from, access.memory)
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
         if facts.writes and self.machine.peek is not None:
             return moves, self._compare(facts, bound), touched
@@ -309,22 +337,21 @@ class Journal:
             return
         core, writers = self.machine.core.number, self._writers
         for access in _shared(facts, bound):
-            address = _address(access)
-            last = writers.get(address)
-            if last is not None and last[0] != core and last[1] == access.signature:
-                self._before[address] = raw_bytes(np.array(access.read()))
+            last = writers.get(_address(access))
+            if last is not None and last[0] != core and last[1].signature == access.signature:
+                self._before[_address(access)] = raw_bytes(np.array(access.read()))
 
     def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> _Compared:
         """Whether what was written is what another core had written there, by operand."""
         found: _Compared = ()
+        core, before = self.machine.core.number, self._before
         for access in _shared(facts, bound):
             address = _address(access)
-            before = self._before.pop(address, None) if self._before else None
-            if before is not None:
-                is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
-                found += ((access.operand, is_same),)
+            if before and address in before:
+                now = raw_bytes(np.array(access.read()))
+                found += ((access.operand, np.array_equal(before.pop(address), now)),)
             if not facts.atomic:
-                self._writers[address] = self.machine.core.number, access.signature
+                self._writers[address] = core, access
         return found
 
     # ---- steps of composite instructions --------------------------------------------------------
@@ -374,6 +401,14 @@ class Journal:
                     self.take(first + order.dst, token)
 
 
+def _hold(held: dict[int, Any], memory: Any) -> None:
+    """Keep an array; of those that begin at one place the longest."""
+    if isinstance(memory, GmBuffer):
+        known = held.get(memory.base)
+        if known is None or known.nbytes < memory.nbytes:
+            held[memory.base] = memory
+
+
 def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[Any]:
     """What is written where other cores may write as well."""
     found = [a for a in bound if a.writes and isinstance(a.memory, GmBuffer)]
@@ -381,8 +416,10 @@ def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[Any]:
 
 
 def _address(access: Any) -> _Address:
+    """Global memory has one space of addresses, every other memory its own."""
     memory = access.memory
-    return memory.uid, memory.base + access.offset
+    address = memory.base + access.offset
+    return address if isinstance(memory, GmBuffer) else (memory.uid, address)
 
 
 class PromptJournal(Journal):

@@ -42,6 +42,7 @@ class Told:
     error: BaseException | None = None
     is_hopeless: bool = False  # it waited, and nobody could go on
     warnings: Sequence[Diagnostic] = ()  # of its own
+    changed: Sequence[Any] = ()  # beside windows: it is lost
 
 
 class _Call:

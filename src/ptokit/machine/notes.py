@@ -9,8 +9,10 @@ from ptokit.machine.flags import Clock
 
 # What the last bits of an entry say; the others are an agent, or the core whose pipes MEET, or
 # whose TURN it is to execute instructions. Tokens are numbered as they are given; the entry behind
-# TAKE and LEARN says how many tokens ago theirs was. Negative entries stand for listed operations.
-GIVE, TAKE, LEARN, BARRIER, MEET, TURN = range(6)
+# TAKE and LEARN says how many tokens ago theirs was. A token that is taken at once, as most flags
+# are, has no number: an agent HANDs on what it knows to the one that stands behind the entry.
+# Negative entries stand for listed operations.
+GIVE, TAKE, LEARN, BARRIER, MEET, TURN, HAND = range(7)
 SHIFT, KINDS = 3, 7  # bits, and all that they can say
 
 

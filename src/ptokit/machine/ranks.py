@@ -142,10 +142,11 @@ class Ranks:
 
     # ---- addresses -------------------------------------------------------------------------------
 
-    def add_window(self, arrays: tuple[Array, ...]) -> None:
-        """One array per rank, which the others reach."""
+    def add_window(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """One array per rank, which the others reach; gives them back as programs have them."""
         self.windows.append(arrays)
         self.history.add_window(arrays)
+        return arrays
 
     def locate(self, tensor: GlobalObject) -> tuple[tuple[Array, ...], int, int] | None:
         """The window a view lies in, the rank it belongs to, and its byte offset there."""

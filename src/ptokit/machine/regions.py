@@ -50,6 +50,14 @@ def behind(place: Rows | Ranges, base: int) -> Rows | Ranges:
     return tuple((base + start, base + stop) for start, stop in place)
 
 
+def hull(place: Rows | Ranges) -> tuple[int, int]:
+    """The first byte, and the one behind the last."""
+    if isinstance(place, Rows):
+        start, width, pitch, number = place
+        return start, start + pitch * (number - 1) + width
+    return place[0][0], place[-1][1]
+
+
 def evenly(ranges: Ranges) -> Rows | None:
     """Ascending ranges as stretches of one length at one distance; None where they are not."""
     (start, stop), count = ranges[0], len(ranges)
@@ -106,14 +114,11 @@ class Region:
         self.memory = memory
         self.rows = rows = place if isinstance(place, Rows) else evenly(place)
         self._ranges = None if isinstance(place, Rows) else place
+        self.start, self.stop = hull(place)
         if rows is not None:
             start, width, pitch, number = rows
-            self.start, self.stop = start, start + pitch * (number - 1) + width
             if pitch == width and number > 1:  # rows without a gap are one stretch
                 self.rows, self._ranges = Rows(start, width * number, width * number, 1), None
-        else:
-            assert self._ranges is not None
-            self.start, self.stop = self._ranges[0][0], self._ranges[-1][1]
         self.peers: list[Region] = [self]
         # Records: the last write, atomic writes since then by agent, and reads by agent.
         self.write: Any = None

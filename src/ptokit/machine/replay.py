@@ -15,6 +15,7 @@ from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import (
     BARRIER,
     GIVE,
+    HAND,
     KINDS,
     MEET,
     SHIFT,
@@ -33,8 +34,10 @@ from ptokit.machine.notes import (
 from ptokit.machine.steady import Shift, State, Window, regions_of
 from ptokit.machine.sweeps import Sweeps
 
-_LEAST_SAVED = 400  # entries: to find out that a loop is steady costs as much as reading so many
-_MANY = 1 << 32  # operations of a journal, at most
+_LEAST_SAVED = 300  # entries: to find out that a loop is steady costs as much as reading so many
+# Two operations are looked up by one number. Where a journal has more of them, some pairs are taken
+# for each other, and what stands between them is compared in vain.
+_MANY = 1 << 14
 _MOST_TRIES = 4  # windows after which a loop that is not steady never will be
 
 
@@ -75,8 +78,9 @@ class Replay:
     def _step(self, start: int, stop: int) -> None:
         """Read some entries."""
         clocks, see, skips, last = self.clocks, self.log.see, self.skips, self._last
+        hand = clocks.hand
         entries, operations = self.notes.entries, self.notes.operations
-        proven, taken, kept = self._proven, self._taken, self.notes.kept
+        proven, taken = self._proven, self._taken
         addresses = self.notes.addresses
         at, previous, enough = start, 0, stop - _LEAST_SAVED
         while at < stop:
@@ -112,17 +116,13 @@ class Replay:
                     at = self._apply(operation, at)
                 continue
             kind = code & KINDS
+            if kind == HAND:
+                hand(code >> SHIFT, entries[at])
+                at += 1
+                continue
             if kind == GIVE:
-                given = self._given
-                self._given = given + 1
-                # Most flags are waited for at once: nobody else will ask what they prove.
-                if at + 1 < stop and entries[at + 1] == 1 and given not in kept:
-                    taker = entries[at]
-                    if taker >= 0 and taker & KINDS == TAKE:
-                        clocks.hand(code >> SHIFT, taker >> SHIFT)
-                        at += 2
-                        continue
-                proven[given] = clocks.release(code >> SHIFT)
+                proven[self._given] = clocks.release(code >> SHIFT)
+                self._given += 1
                 continue
             if kind == BARRIER:
                 clocks.barrier(code >> SHIFT)

@@ -124,6 +124,8 @@ class Outcome:
     # What was chosen where there was a choice, and of how many, when the schedule names choices.
     chosen: Sequence[tuple[int, int]] = ()
     resident: Resident | None = None  # the process that can do the same again
+    # Whether there would be a verdict, that nothing is lacking, for these values alone.
+    has_compared: bool = False
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -317,14 +319,21 @@ class Scheduler:
                 self._history.launch_ended(self._rank)
         events = None if self.recording is None else self.recording.finish()
         with uncollected():
+            if self.journal is not None:
+                self.journal.end()
             found = (*self.machine.warnings, *self.findings.diagnostics)
-            looked = self.machine.has_looked or (self.journal and self.journal.has_compared)
+            compared = self.journal is not None and self.journal.has_compared
             # Where nobody looked for races although that was asked for, there are none to be found.
-            is_certain = not looked and (self._is_asked or self.journal is not None)
-            verdict = self.findings.diagnostics if is_certain else None
+            is_certain = not self.machine.has_looked and (
+                self._is_asked or self.journal is not None
+            )
+            verdict = self.findings.diagnostics if is_certain and not compared else None
+            has_compared = is_certain and compared and not self.findings.diagnostics
             if self.journal is not None and self._history is None:
                 self.journal.close()
-        return Outcome(self.machine, found, events, verdict, self._chosen)
+        return Outcome(
+            self.machine, found, events, verdict, self._chosen, has_compared=has_compared
+        )
 
     def _watch(self, clocks: Clocks) -> None:
         """Look for accesses that nothing orders."""

@@ -28,6 +28,7 @@ from ptokit.machine.flags import Clock
 from ptokit.machine.hazards import HazardLog, Noted
 from ptokit.machine.notes import (
     GIVE,
+    HAND,
     KINDS,
     LEARN,
     MEET,
@@ -65,6 +66,9 @@ class Window:
                 self.given += kind == GIVE
                 if kind in (TAKE, LEARN):
                     self.taken.append(self.given - entries[at])
+                    at += 1
+                elif kind == HAND:
+                    cores.add(entries[at] // PIPES)
                     at += 1
                 continue
             operation = notes.operations[~code]
@@ -158,7 +162,17 @@ class Shift:
         for agent, step in self.by.items():
             if step and (met := before.base.get(agent, 0)) > self._latest[agent]:
                 self._latest[agent] = met
-        return all(self._time(agent, time, after[agent]) for agent, time in before.items())
+        by, latest, earliest = self.by, self._latest, self._earliest
+        for agent, time in before.items():  # `_time` of each: there are many
+            later = after[agent]
+            if later == time:
+                if time > latest.get(agent, _FAR):
+                    latest[agent] = time
+            elif later - time != by.get(agent):
+                return False
+            elif time < earliest[agent]:
+                earliest[agent] = time
+        return True
 
     def _record(self, before: tuple[Any, Any], after: tuple[Any, Any]) -> bool:
         (place, one), (other, two) = before, after

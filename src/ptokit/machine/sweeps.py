@@ -188,12 +188,16 @@ class Sweeps:
         self._size = len(window.instructions)
         for place, (noted, agent) in enumerate(window.instructions, 1):
             turns[agent] = turns.get(agent, 0) + 1
-            for access in noted.bound:
-                if not noted.moves:
+            if not noted.moves:
+                for access in noted.bound:
                     self._stays(access)
                     self._is_regular &= getattr(access, "whole", None) is None
+                continue
+            first, column = column, column + len(noted.bound)
+            for nth, (access, view) in enumerate(zip(noted.bound, noted.views, strict=True)):
+                addresses = table[:, first + nth]
+                if view is None or log.is_spared(noted, view, min(addresses), max(addresses)):
                     continue
-                addresses, column = table[:, column], column + 1
                 if (addresses == addresses[0]).all():
                     offset = int(addresses[0]) - access.memory.base
                     self._stays(Access(access.pattern, access.memory, offset))

@@ -21,14 +21,8 @@ from ptokit.frontend.lowering.calls import query
 from ptokit.frontend.lowering.convs import ConvSymbol, make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.fifos import declare_slot, make_pipe
-from ptokit.frontend.lowering.symbols import (
-    NeedsConstant,
-    Number,
-    PointerSymbol,
-    TileSymbol,
-    as_value,
-    compare,
-)
+from ptokit.frontend.lowering.numbers import NeedsConstant, Number, as_value, compare
+from ptokit.frontend.lowering.symbols import PointerSymbol, TileSymbol
 from ptokit.frontend.lowering.tidy import tidy
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.lowering.views import make_view

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ptokit.base.location import Location
-from ptokit.frontend.lowering.symbols import Number
+from ptokit.frontend.lowering.numbers import Number
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.core import Block, Value

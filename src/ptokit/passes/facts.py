@@ -177,7 +177,7 @@ class Known:
         assert isinstance(type_, ViewType | ShapedType)
         source = self.view(op.operands[0])
         sizes = self._sizes(op.group("sizes"))
-        shape = _merge(_aligned(type_.shape, len(sizes)), sizes)
+        shape = _merge(type_.shape, sizes) if len(type_.shape) == len(sizes) else sizes
         part = replace(source, shape=shape)
         if len(shape) != len(source.stride):
             part = View(source.dtype, shape, (DYNAMIC,) * len(shape), source.layout)
@@ -259,11 +259,6 @@ def _merge(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     if len(shape) != len(sizes):
         return shape
     return tuple(s if s != DYNAMIC else n for s, n in zip(shape, sizes, strict=True))
-
-
-def _aligned(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The sizes of a type with more or fewer leading ones than the view it is taken from."""
-    return (1,) * (rank - len(shape)) + shape[max(0, len(shape) - rank) :]
 
 
 def inferred_layout(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:

@@ -83,17 +83,19 @@ def finish(
     `told` takes the warnings.
     """
     place, inserted = decided(module, steps)
+    mode = replace(Mode.of(steps.sync or INSERT), is_reduced=steps.is_reduced)
     found = Verify(is_manual=not place, policy=policy).warnings(module, target)
     if place and _loose(module):
         refuse_jumps(module, "placing tiles")
+        # Who orders pipes by hand has not thought of tiles that come to lie over each other.
         is_kept = len(inserted) < sum(f.body is not None for f in module.functions)
+        is_kept = is_kept or bool(mode.kept(module, inserted))
         module = Place(is_apart=is_kept).run(module, target)
         # Rules about addresses could not be asked before: two operands may turn out to be one.
         found = Verify(is_manual=True, policy=policy).warnings(module, target)
     refuse_jumps(module, "ordering pipes", inserted)
     if inserted and not steps.is_verdict:
         left: list[Diagnostic] = []
-        mode = replace(Mode.of(steps.sync or INSERT), is_reduced=steps.is_reduced)
         module = mode.order(module, target, inserted, is_one_core, left)
         found += policy.judge(left)
     if told is not None:

@@ -67,5 +67,4 @@ MICRO_CHECKS: dict[Definition, Check] = {
     micro.SCOPE: check_scope,
     micro.STRICT_SCOPE: check_scope,
     micro.CAST_POINTER: check_cast,
-    **dict.fromkeys(micro.OPERATIONS, check_operation),
 }

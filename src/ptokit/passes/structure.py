@@ -13,7 +13,7 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, BoolAttr, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value, complaint
-from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, fifo, memory, scf
+from ptokit.ir.dialects import Definition, asynchronous, fifo, memory, scf
 from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
 from ptokit.ir.entries import is_marked
 from ptokit.ir.fifos import entry_of, is_slot
@@ -32,6 +32,7 @@ from ptokit.ir.types import (
     same_type,
 )
 from ptokit.isa.facts import ConvFacts, TileFacts
+from ptokit.isa.record import Insn
 from ptokit.isa.remedies import size_remedy
 from ptokit.isa.sessions import OWN_GROUP, scratch_faults, session_faults
 from ptokit.isa.targets import Target
@@ -341,11 +342,11 @@ def check_bitcast(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     if not isinstance(source, TileBufType) or not isinstance(result, TileBufType):
         return
     a, b = source.spec, result.spec
-    if a.loc != b.loc or a.nbytes != b.nbytes:
+    if a.loc != b.loc or a.nbytes < b.nbytes:
         yield complaint(
             op,
             "same-storage",
-            "both tiles lie in one memory and have the same number of bytes",
+            "both tiles lie in one memory, and the result in the bytes of its source",
             {"source": a, "result": b, "bytes": f"{a.nbytes} and {b.nbytes}"},
         )
     yield from tile_type(op, b, scene)
@@ -453,8 +454,8 @@ def check_partition(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             "view and partition have one element type",
             {"view": source.element, "partition": result.element},
         )
-    count = min(rank, len(result.shape))
-    yield from _static_sizes(op, result.shape[-count:], sizes[-count:], scene)
+    if len(result.shape) == rank:  # else the type is not held against the operands, which decide
+        yield from _static_sizes(op, result.shape, sizes, scene)
     for axis, extent in enumerate(source.shape):
         start, size = scene.known.number(offsets[axis]), scene.known.number(sizes[axis])
         end = None if start is None or size is None else start + size
@@ -564,10 +565,16 @@ def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
+def check_of_instruction(insn: Insn) -> Check | None:
+    """What an instruction of a kind is checked for, beside its rules."""
+    if insn.moves_entries:
+        return check_entry
+    return check_scalar_access if insn.accesses_element else None
+
+
 CHECKS: dict[Definition, Check] = {
     fifo.RESERVE: check_reserved,
     scf.FOR: check_loop,
-    **{d: check_entry for d in DEFINITIONS.values() if d.insn and d.insn.moves_entries},
     memory.ALLOC: check_alloc,
     memory.ALLOC_TILES: check_alloc_tiles,
     memory.GET_TILE: check_get_tile,
@@ -579,7 +586,6 @@ CHECKS: dict[Definition, Check] = {
     memory.MAKE_VIEW: check_tensor_view,
     memory.DECLARE_VIEW: check_tensor_view,
     memory.PARTITION: check_partition,
-    **{d: check_scalar_access for d in DEFINITIONS.values() if d.insn and d.insn.accesses_element},
     memory.INT_TO_PTR: check_made_pointer,
     memory.TILE_ADDR: check_pointer,
     memory.VIEW_ADDR: check_pointer,

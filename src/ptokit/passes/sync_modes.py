@@ -76,7 +76,7 @@ class Mode:
             if found:
                 raise ProgramError(found)
         else:
-            kept = [f for f in module.functions if f.name in functions and self._is_ordered(f)]
+            kept = self.kept(module, functions)
             told += map(_kept, kept)
             functions -= {f.name for f in kept}
         return InsertSync(
@@ -87,6 +87,12 @@ class Mode:
             with_buffers=self.name == BUFID,
             is_canonical=self.name == CANONICAL,
         ).run(module, target)
+
+    def kept(self, module: Module, functions: frozenset[str]) -> list[Function]:
+        """Those of some functions that are left as they are: their author orders them already."""
+        if self.name in (BARRIER_ALL, CANONICAL):
+            return []
+        return [f for f in module.functions if f.name in functions and self._is_ordered(f)]
 
     def _is_ordered(self, function: Function) -> bool:
         """Whether the author orders it already; barriers alone do not say so."""

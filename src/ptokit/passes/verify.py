@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 from ptokit.base.dataclass import dataclass
@@ -31,9 +31,17 @@ from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
 from ptokit.passes.micro_scopes import check_scopes
-from ptokit.passes.micro_types import MICRO_CHECKS
+from ptokit.passes.micro_types import MICRO_CHECKS, check_operation
 from ptokit.passes.overlap import overlaps
-from ptokit.passes.structure import CHECKS, Check, Scene, check_bound, complaint, tile_type
+from ptokit.passes.structure import (
+    CHECKS,
+    Check,
+    Scene,
+    check_bound,
+    check_of_instruction,
+    complaint,
+    tile_type,
+)
 from ptokit.passes.surroundings import Surroundings, Use
 from ptokit.passes.unbound import unbound
 
@@ -41,6 +49,18 @@ _CHECKS: dict[Definition | None, list[Check]] = {}
 for _table in (CHECKS, CONV_CHECKS, AGGREGATE_CHECKS, MICRO_CHECKS):
     for _definition, _check in _table.items():
         _CHECKS.setdefault(_definition, []).append(_check)
+
+
+@cache
+def _checks(definition: Definition | None) -> list[Check]:
+    """What an operation is checked for by itself."""
+    found = [*_CHECKS.get(definition, ())]
+    if definition is not None and definition.insn is not None:
+        more = check_of_instruction(definition.insn)
+        found += () if more is None else (more,)
+    if definition is not None and definition.micro is not None:
+        found.append(check_operation)
+    return found
 
 
 @dataclass(frozen=True)
@@ -132,7 +152,7 @@ class _Checker:
             scene.known.see(op)
             if op.insn is not None:
                 found += self._instruction(op, scene)
-            for check in _CHECKS.get(definition_of(op), ()):
+            for check in _checks(definition_of(op)):
                 found += check(op, scene)
             for region in op.regions:
                 found += self._block(region, scene)

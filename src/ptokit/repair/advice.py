@@ -6,10 +6,12 @@ import linecache
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import Diagnostic
-from ptokit.repair.outline import Outline, outline
-from ptokit.repair.remedies import remedies
+
+if TYPE_CHECKING:
+    from ptokit.repair.outline import Outline
 
 
 def advised(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -29,6 +31,8 @@ def advised(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 @lru_cache(maxsize=256)  # a launch that is repeated has the same to say
 def _fix(text: str, file: str, found: Diagnostic) -> str:
+    from ptokit.repair.remedies import remedies  # where nothing is wrong, nothing is mended
+
     program = _outline(text, file)
     remedy = None if program is None else next(remedies(program, found, file, False), None)
     return "" if remedy is None else str(remedy)
@@ -36,4 +40,6 @@ def _fix(text: str, file: str, found: Diagnostic) -> str:
 
 @lru_cache(maxsize=8)
 def _outline(text: str, file: str) -> Outline | None:
+    from ptokit.repair.outline import outline
+
     return outline(text, file)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import usage_error
-from ptokit.tasks import cluster
 from ptokit.tasks.journal import Journal
-from ptokit.tasks.pool import Crew, Pool
-from ptokit.tasks.processes import Processes
 from ptokit.tasks.work import Result, Task, Work, done
+
+if TYPE_CHECKING:
+    from ptokit.tasks.pool import Crew
 
 AUTO = "auto"
 
@@ -50,7 +51,7 @@ class Executor:
     @property
     def is_remote(self) -> bool:
         """Whether functions and data have to be sent to other machines."""
-        return bool(self.address) or (self.jobs == AUTO and cluster.is_installed())
+        return bool(self.address) or (self.jobs == AUTO and find_spec("ray") is not None)
 
     @property
     def is_here(self) -> bool:
@@ -78,6 +79,8 @@ class Executor:
         if self.is_here:
             found = _here(work, tasks, known)
         else:
+            from ptokit.tasks.pool import Pool  # few have more than one job
+
             pool = Pool(self._crew(work), tasks, seconds=self.seconds, retries=self.retries,
                         ordered=ordered, known=known)  # fmt: skip
             found = pool.run()
@@ -88,8 +91,12 @@ class Executor:
 
     def _crew(self, work: Work) -> Crew:
         if self.is_remote:
+            from ptokit.tasks import cluster
+
             most = None if self.jobs in (1, AUTO) else int(self.jobs)
             return cluster.Cluster(work, self.address, most)
+        from ptokit.tasks.processes import Processes
+
         return Processes(work, _cores() if self.jobs == AUTO else int(self.jobs), self.life)
 
 

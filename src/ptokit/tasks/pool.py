@@ -74,6 +74,7 @@ class _Order:
     number: int
     task: Task
     tries: int = 0
+    is_suspect: bool = False  # its worker died: it is done by itself, so that one knows who did it
 
 
 @dataclass(eq=False)
@@ -171,7 +172,12 @@ class Pool:
 
     def _hand_out(self) -> None:
         while self._open and self._has(1):
-            hand, order = next(iter(self._open)), self._waiting.popleft()
+            order = self._waiting[0]
+            fit = (each for each in self._open if not (order.is_suspect and each.orders))
+            hand = next(fit, None)
+            if hand is None:  # all are at work; one of them will be free
+                return
+            self._waiting.popleft()
             del self._open[hand]
             if not hand.orders:
                 hand.since = time.monotonic()
@@ -183,7 +189,8 @@ class Pool:
 
     def _offer(self, hand: _Hand) -> None:
         """Let a worker have more, where it may: those that have less come first."""
-        if len(hand.orders) < hand.depth and hand.given < self._crew.life:
+        is_apart = bool(hand.orders) and hand.orders[-1].is_suspect
+        if len(hand.orders) < hand.depth and hand.given < self._crew.life and not is_apart:
             self._open[hand] = None
 
     def _hear(self, worker: Worker, word: Answer | Ready | Gone) -> None:
@@ -216,14 +223,20 @@ class Pool:
         self._pass_on(Result(order.number, order.task, answer.value, answer.trouble))
 
     def _lose(self, hand: _Hand, reason: str) -> None:
-        """A worker is no more: what it had goes to others, unless that has ended too many."""
+        """A worker is no more: what it had goes to others, unless that has ended too many.
+
+        Which of several tasks has ended it is not known: answers to the first of them may have been
+        lost with it. So all of them are done one at a time, and counted then.
+        """
         self._forget(hand)
-        if hand.orders:
-            hand.orders[0].tries += 1
-            if hand.orders[0].tries > self._retries:
-                order = hand.orders.popleft()
-                trouble = Trouble(Kind.DIED, reason)
-                self._pass_on(Result(order.number, order.task, trouble=trouble))
+        is_known = len(hand.orders) == 1
+        for order in hand.orders:
+            order.is_suspect = True
+            order.tries += is_known
+        if is_known and hand.orders[0].tries > self._retries:
+            order = hand.orders.popleft()
+            trouble = Trouble(Kind.DIED, reason)
+            self._pass_on(Result(order.number, order.task, trouble=trouble))
         self._waiting.extendleft(reversed(hand.orders))
 
     def _forget(self, hand: _Hand) -> None:

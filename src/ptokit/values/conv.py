@@ -14,7 +14,7 @@ from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.frontend.api import TIMG2COL, TLOAD
 from ptokit.frontend.lowering.convs import make_conv_tile
-from ptokit.frontend.lowering.symbols import Number
+from ptokit.frontend.lowering.numbers import Number
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import conv_class

@@ -52,13 +52,14 @@ class Body:
     def run(self, machine: Machine, arrays: Sequence[Array]) -> None:
         """Fetch, run, write back; what is defined was found out when it was noted."""
         far = [
-            (index, access if place is None else _moved(access, arrays[place[0]], place[1]))
+            (index, access if place is None else moved(access, arrays[place[0]], place[1]))
             for index, access, place in self._far
         ]
         carry_out(self._note, machine, far)
 
 
-def _moved(access: Access, array: Array, offset: int) -> Access:
+def moved(access: Access, array: Array, offset: int) -> Access:
+    """The same access in another array."""
     return access.pattern.at(GmBuffer(array), offset)
 
 

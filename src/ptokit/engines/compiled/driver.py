@@ -492,6 +492,8 @@ class Run:
             return "what it leaves undefined is known as it runs"
         if any(native.doubt is not None for native in natives):
             return "values make a difference"
+        if any(native.in_turn for native in natives):
+            return "blocks add to one place in turn"
         return ""
 
     def _access(self, access: Access) -> list[int]:

@@ -16,6 +16,7 @@ import re
 import struct
 from math import log
 
+from ptokit.engines.compiled.conversions import quiet
 from ptokit.engines.compiled.functions import FLOAT_EXPONENTIAL, short_exponential
 from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.text import Function, Value
@@ -67,7 +68,7 @@ def _definition(count: int, is_wide: bool) -> Function:
 def _at_length(lanes: Lanes, value: Value) -> Value:
     code, single, double = lanes.code, lanes.vector("float"), lanes.vector("double")
     found = short_exponential(lanes, code.do(f"fpext {single} {value} to {double}"))
-    return lanes.quiet(code.do(f"fptrunc {double} {found} to {single}"), "float", 32)
+    return quiet(lanes, code.do(f"fptrunc {double} {found} to {single}"))
 
 
 def _in_short(lanes: Lanes, value: Value) -> tuple[Value, Value]:
@@ -102,16 +103,29 @@ def _in_short(lanes: Lanes, value: Value) -> tuple[Value, Value]:
     exponent = code.do(f"shl {whole} {bits}, {lanes.integer(64, 48)}")
     power = code.do(f"add {whole} {_entries(lanes, bits)}, {exponent}")
     found = code.do(f"fmul {double} {sum_}, {code.do(f'bitcast {whole} {power} to {double}')}")
-    behind = code.do(f"bitcast {double} {found} to {whole}")
     offset = (1 << _DOUBT) - (1 << _LEFT_OUT - 1)
-    moved = code.do(f"add {whole} {behind}, {lanes.integer(64, offset)}")
+    words = lanes.vector("i32")
+    moved = code.do(f"add {words} {_low_words(lanes, found)}, {lanes.integer(32, offset)}")
     mask = (1 << _LEFT_OUT) - (1 << _DOUBT + 1)
-    near = code.do(f"and {whole} {moved}, {lanes.integer(64, mask)}")
-    in_doubt = code.do(f"icmp eq {whole} {near}, zeroinitializer")
+    near = code.do(f"and {words} {moved}, {lanes.integer(32, mask)}")
+    in_doubt = code.do(f"icmp eq {words} {near}, zeroinitializer")
     in_doubt = code.do(f"or {tests} {in_doubt}, {is_odd}")
     any_ = code.do(f"bitcast {tests} {in_doubt} to i{count}")
     result = code.do(f"fptrunc {double} {found} to {single}")
     return result, code.do(f"icmp eq i{count} {any_}, 0")
+
+
+def _low_words(lanes: Lanes, value: Value) -> Value:
+    """The low halves of doubles, of which all that is left out is a part, in some order: that in
+    which processors have them at once."""
+    code, count, double = lanes.code, lanes.count, lanes.vector("double")
+    words = code.do(f"bitcast {double} {value} to <{2 * count} x i32>")
+    half = count // 2
+    blocks = [(n, n + 2, n + count, n + count + 2) for n in range(0, count, 4)]
+    order = [n for block in blocks for n in block] if half % 8 == 0 else range(0, 2 * count, 2)
+    mask = ", ".join(f"i32 {n}" for n in order)
+    of = f"<{2 * count} x i32>"
+    return code.do(f"shufflevector {of} {words}, {of} poison, <{count} x i32> <{mask}>")
 
 
 def _entries(lanes: Lanes, index: Value) -> Value:

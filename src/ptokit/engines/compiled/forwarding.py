@@ -3,8 +3,10 @@
 On its way to the cube a tile of a matrix is copied twice, each time into other boxes, and then
 packed for the product. All of that is copying: what lies in the tile lies in the matrix, too, as
 long as nobody writes there. So the product packs the matrix itself, and loops whose results are
-overwritten before anybody reads them are left out. The last ones stay: what a launch leaves in its
-memories is the same. A part of a matrix that several products take is packed once.
+overwritten before anybody reads them are left out. A product whose result is copied, and then
+overwritten by the next one, lands where the copy would have brought it. The last ones stay: what a
+launch leaves in its memories is the same. A part of a matrix that several products take is packed
+once.
 
 Streams are long, and their calls differ in little but where operands lie: what follows from the
 rest is found out once for each form of a call.
@@ -21,6 +23,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.fusion import Part, Record, part_of
+from ptokit.engines.compiled.landing import landed, offsets, plain
 from ptokit.engines.compiled.loops import Pointwise
 from ptokit.engines.compiled.memories import Memories
 from ptokit.engines.compiled.natives import Streamed
@@ -31,6 +34,7 @@ from ptokit.engines.compiled.product import (
     Multiply,
     Packing,
     factor,
+    landing,
     packed_at,
     packing,
     taken_from,
@@ -40,6 +44,7 @@ from ptokit.isa.expr import Arg
 _NOWHERE = np.iinfo(np.int64).min
 _MOST_PACKED = 1 << 25  # bytes of operands that are kept for products to come
 _LINE = 64
+_FARTHEST = 8  # calls between a product and the copy of its result
 Span = tuple[int, int]  # addresses in the run that was noted
 
 
@@ -64,6 +69,7 @@ class _Form(NamedTuple):
     origins: Array | None = None  # of a copy: see below
     factors: Sequence[Factor] = ()  # of a product: left and right
     is_loop: bool = False
+    is_copy: bool = False
 
 
 class _Copied(NamedTuple):
@@ -99,11 +105,18 @@ class _Forwarding:
         """The calls of a stretch; what comes behind it may read all that they leave."""
         lost: dict[int, _Spans] = {}
         kept: list[Record] = []
-        for record, form, spans in reversed(self._straightened(calls)):
+        known = self._straightened(calls)
+        while known:
+            record, form, spans = known.pop()
             words = record.words
             memory = words[form.operands[0]]
             if form.is_loop and memory in lost and lost[memory].cover(spans[0]):
                 continue
+            if form.is_copy:
+                source = words[form.operands[1]]
+                is_last = source in lost and lost[source].cover(spans[1])
+                if is_last and self._lands(known, _Call(record, form, spans)):
+                    continue
             if form.fills and not self._memories.is_users(memory):
                 lost.setdefault(memory, _Spans()).add(spans[0])
             for number in form.reads:
@@ -112,6 +125,23 @@ class _Forwarding:
                     lost[memory].remove(spans[number])
             kept.append(record)
         return kept[::-1]
+
+    def _lands(self, before: list[_Call], copy: _Call) -> bool:
+        """Let the product whose result is copied, and read nowhere else, write there itself."""
+        (to, source), (kernel, words) = copy.spans, copy.record
+        for at in range(len(before) - 1, max(len(before) - _FARTHEST, 0) - 1, -1):
+            record, form, spans = before[at]
+            if form.factors and _meet(spans[0], source):
+                assert isinstance(kernel, Pointwise)
+                assert isinstance(record.kernel, Multiply)
+                found = landed(record.kernel, record.words, part_of(kernel, words))
+                if found is None or any(_meet(to, each) for each in spans[1:]):
+                    return False
+                before[at] = self._call(Record(record.kernel, found))
+                return True
+            if any(_meet(each, other) for each in spans for other in (to, source)):
+                return False
+        return False
 
     def packed_once(self, calls: Sequence[Record], first: int) -> list[Record]:
         """The calls with operands packed once that come again, behind the first bytes of scratch.
@@ -226,16 +256,18 @@ class _Forwarding:
             is_copy = isinstance(kernel.expr, Arg) and len(part.views) == 2
             origins = _origins(part) if is_copy and fills else None
             reads = range(1, len(spans))
-            return _Form(operands, spans, reads, fills, origins, is_loop=True)
+            return _Form(operands, spans, reads, fills, origins, is_loop=True, is_copy=is_copy)
         if not isinstance(kernel, Multiply):
             return _Form(operands, None, range(len(operands)))
         spans = [self._span(words[at]) for at in operands]
-        spans = [(0, high - low) for low, high in spans]  # of the result and the start
+        spans = [(0, high - low) for low, high in spans]  # of the start
+        result = landing(kernel, words)
+        spans[0] = result.span
         factors = [factor(kernel, words, operand) for operand in (LEFT, RIGHT)]
         for number, of in enumerate(factors, 1):
             spans[number] = 0, int(self._of(of).max()) + of.size
         reads = range(kernel.start != "sum", len(spans))
-        return _Form(operands, spans, reads, factors=factors)
+        return _Form(operands, spans, reads, result.is_dense, factors=factors)
 
     def _of(self, of: Factor) -> Array:
         if of not in self._places:
@@ -298,7 +330,7 @@ class _Forwarding:
     ) -> tuple[Multiply, list[tuple[int, int]], int] | None:
         """The product that takes a factor from these places, the words that it is handed instead,
         and how far behind the begin of their memory they lie."""
-        matrix = _plain(places)
+        matrix = None if (places == _NOWHERE).any() else plain(places)
         kernel, words = call.record
         assert isinstance(kernel, Multiply)
         changed = None if matrix is None else taken_from(kernel, words, operand, matrix[1:])
@@ -325,28 +357,8 @@ def _origins(part: Part) -> Array:
     """Of a dense copy: how far behind its source the element lies that each byte begins."""
     to, source = part.views
     found = np.full(prod(part.extents) * to.size, _NOWHERE)
-    found[_offsets(part.extents, to.strides)] = _offsets(part.extents, source.strides)
+    found[offsets(part.extents, to.strides)] = offsets(part.extents, source.strides)
     return found
-
-
-def _offsets(extents: Sequence[int], strides: Sequence[int]) -> Array:
-    found = np.zeros((), np.int64)
-    for extent, stride in zip(extents, strides, strict=True):
-        found = found[..., None] + np.arange(extent) * stride
-    return found
-
-
-def _plain(places: Array) -> tuple[int, int, int] | None:
-    """Where a matrix begins, and its steps from row to row and from column to column."""
-    first = int(places[0, 0])
-    lines = places[:, 0], places[0]
-    down, across = (int(line[1]) - first if len(line) > 1 else 0 for line in lines)
-    rows, columns = (np.arange(count) for count in places.shape)
-    if first == _NOWHERE or not np.array_equal(
-        places - first, rows[:, None] * down + columns * across
-    ):
-        return None
-    return first, down, across
 
 
 def _meet(a: Span, b: Span) -> bool:

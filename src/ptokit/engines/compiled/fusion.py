@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
-from ptokit.engines.compiled.lanes import Lanes, stored, widest
+from ptokit.engines.compiled.kinds import stored, widest
+from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.loops import (
     APART,
     DENSE,

@@ -9,28 +9,22 @@ complete or not at all; one that does not fit its checksum, or whose object is g
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ptokit.base.cache import cache_folder
+from ptokit.base.cache import Kept, cache_folder
 
 # What the processor has no instruction for the compiler leaves to a function that nobody provides.
 _HELPER = re.compile(rb"\0(__[a-z]\w+)\0")
-_DIGEST = 32  # bytes of the checksum in front of what is kept
 _OBJECT = re.compile("[0-9a-f]{64}")
 NAME = "{name}"  # what the function of a module is called until it is compiled
 
-# Vectors and the order of work are written out already: what is left to do is registers for
-# variables, and tidying up. All of -O2 takes five times as long for code that is no faster.
-_PASSES = (
-    *("always_inliner", "sroa", "simplify_cfg", "instruction_combine"),
-    *("loop_simplify", "loop_rotate", "instruction_combine", "simplify_cfg"),
-)
+# Vectors and the order of work are written out already: what is left to do before instructions are
+# chosen is registers for variables. More takes its time, and gives code that is no faster.
+_PASSES = ("always_inliner", "sroa")
 
 
 class Unsupported(Exception):  # noqa: N818 - named after what happened
@@ -56,7 +50,8 @@ class Host:
         )
         empty = llvm.parse_assembly("")
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
-        self._folder = folder
+        self._engine.remove_module(empty)  # which it would compile before it loads anything
+        self._files = Kept(folder)
         self._version = ".".join(map(str, llvm.llvm_version_info))
         self._addresses: dict[str, int] = {}
         self._loaded: set[str] = set()
@@ -99,9 +94,9 @@ class Host:
         home = hashlib.sha256(" ".join(sorted(texts)).encode()).hexdigest()
         if texts and home not in self._loaded:
             code = self._compile(texts, home, is_hasty)
-            self._write(f"{home}.o", code)  # before anybody is told of it
+            self._files.write(f"{home}.o", code)  # before anybody is told of it
             for digest in texts:
-                self._write(digest, home.encode())
+                self._files.write(digest, home.encode())
             self._load(home, code)
         return dict.fromkeys(texts, home)
 
@@ -129,10 +124,10 @@ class Host:
 
     def _kept(self, digest: str) -> str | None:
         """The name of the object in the cache that has a function, which is loaded then."""
-        home = (self._read(digest) or b"").decode("ascii", "replace")
+        home = (self._files.read(digest) or b"").decode("ascii", "replace")
         if home in self._loaded:
             return home
-        code = self._read(f"{home}.o") if _OBJECT.fullmatch(home) else None
+        code = self._files.read(f"{home}.o") if _OBJECT.fullmatch(home) else None
         if code is None:
             return None
         self._load(home, code)
@@ -141,31 +136,6 @@ class Host:
     def _load(self, home: str, code: bytes) -> None:
         self._engine.add_object_file(self._llvm.object_file.ObjectFileRef.from_data(code))
         self._loaded.add(home)
-
-    def _read(self, name: str) -> bytes | None:
-        """A file of the cache, unless it is missing or damaged."""
-        try:
-            content = (self._folder / name).read_bytes()
-        except OSError:
-            return None
-        rest = content[_DIGEST:]
-        return rest if _checksum(name, rest) == content[:_DIGEST] else None
-
-    def _write(self, name: str, content: bytes) -> None:
-        """A cache that cannot be written is no cache; nothing else depends on it."""
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            handle, made = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(_checksum(name, content) + content)
-            os.replace(made, self._folder / name)
-        except OSError:
-            return
-
-
-def _checksum(name: str, content: bytes) -> bytes:
-    """Of a file and its name: one that was copied to another name fits as little as a torn one."""
-    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 def _name(digest: str, home: str) -> str:

@@ -123,7 +123,7 @@ class Looked:
 
 def native(call: Call, idiom: Lookup, given: Mapping[str, Any], bound: Sequence[Access]) -> Native:
     """What the library has for a call that looks entries up."""
-    from ptokit.engines.compiled.natives import Native, access_of
+    from ptokit.engines.compiled.natives import Native, access_of, is_far
 
     names = (idiom.tile, idiom.table, idiom.index)
     tile, table, index = (_array(given[name]) for name in names)
@@ -155,7 +155,7 @@ def native(call: Call, idiom: Lookup, given: Mapping[str, Any], bound: Sequence[
     written, others = (table, (tile, index)) if idiom.scatters else (tile, (table, index))
     if any(np.may_share_memory(written, each) for each in others):
         raise Unsupported("a result that overlaps what is read")
-    if len(bound) > 1:
+    if idiom.scatters and len(bound) > 1:
         raise Unsupported("arrays of the user that may be one")
     size = min(idiom.size & -idiom.size, _WIDEST)
     words = [0] * _WORDS
@@ -171,7 +171,11 @@ def native(call: Call, idiom: Lookup, given: Mapping[str, Any], bound: Sequence[
         idiom.aligned,
         idiom.beyond,
     )
-    return Native(kind, tuple(words), tuple(places), doubt=_DOUBT)
+    to = access_of(
+        call, bound, call.insn.names.index(idiom.table if idiom.scatters else idiom.tile)
+    )
+    in_turn = to is not None and is_far(to)
+    return Native(kind, tuple(words), tuple(places), doubt=_DOUBT, in_turn=in_turn)
 
 
 def _array(array: Any) -> Array:

@@ -16,7 +16,8 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import Lanes, stored, widest
+from ptokit.engines.compiled.kinds import stored, widest
+from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import Expr
 from ptokit.machine.access import Access
@@ -69,8 +70,19 @@ class Pointwise:
             at += 1 + self.axes + (way is APART)
         return found
 
+    @property
+    def size(self) -> int:
+        """How many words it is handed."""
+        apart = sum(way is APART for _, _, way in self.arrays)
+        return self.axes + len(self.arrays) * (1 + self.axes) + apart + len(self.numbers)
+
     def text(self, name: str) -> str:
         code = Function(name)
+        self.write(code, lambda _: None)
+        return code.text()
+
+    def write(self, code: Function, meet: Callable[[Lanes], None]) -> None:
+        """All loops; `meet` is called with the values of some lanes at a time."""
         extents = [code.word(i) for i in range(self.axes)]
         at, places, strides = self.axes, list[Value](), list[list[Value]]()
         for _, kind, way in self.arrays:
@@ -86,10 +98,9 @@ class Pointwise:
             at += 1
 
         def line(begins: Sequence[Value]) -> None:
-            self._line(code, list(begins), [s[-1] for s in strides], extents[-1], given)
+            self._line(code, list(begins), [s[-1] for s in strides], extents[-1], given, meet)
 
         over_outer_axes(code, places, strides, extents, line)
-        return code.text()
 
     def _line(
         self,
@@ -98,14 +109,15 @@ class Pointwise:
         steps: list[Value],
         count: Value,
         numbers: dict[str, Value],
+        meet: Callable[[Lanes], None],
     ) -> None:
         """All elements along the inner axis: whole vectors, then what is left one by one."""
         if self.is_even:
-            self._walk(code, begins, steps, "0", count, self.lanes, numbers)
+            self._walk(code, begins, steps, "0", count, self.lanes, numbers, meet)
             return
         whole = code.number("and", count, str(-self.lanes))
-        self._walk(code, begins, steps, "0", whole, self.lanes, numbers)
-        self._walk(code, begins, steps, whole, count, 1, numbers)
+        self._walk(code, begins, steps, "0", whole, self.lanes, numbers, meet)
+        self._walk(code, begins, steps, whole, count, 1, numbers, meet)
 
     def _walk(
         self,
@@ -116,6 +128,7 @@ class Pointwise:
         stop: Value,
         lanes: int,
         numbers: dict[str, Value],
+        meet: Callable[[Lanes], None],
     ) -> None:
         once = {
             name: spread(code, kind, lanes, code.do(f"load {stored(kind)}, ptr {p}, align 1"))
@@ -140,6 +153,7 @@ class Pointwise:
             for name, kind in self.numbers:
                 loaded[name] = values.taken(kind, once[name])
             found = Lanes(code, lanes, loaded)
+            meet(found)
             result = found.given(self.arrays[0][1], found.value(self.expr))
             place = code.behind(begins[0], code.number("mul", index, steps[0]))
             kind = found.vector(stored(self.arrays[0][1]))
@@ -147,6 +161,36 @@ class Pointwise:
             return ()
 
         code.loop(start, stop, str(lanes), body)
+
+
+@dataclass(frozen=True)
+class Doubted:
+    """Loops whose results are undefined where a test holds: then the call is doubted.
+
+    The last words say where the word of doubt lies.
+    """
+
+    loops: Pointwise
+    test: Expr
+
+    @property
+    def operands(self) -> Sequence[int]:
+        return self.loops.operands
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        found = code.variable("i1", "false")
+
+        def meet(lanes: Lanes) -> None:
+            tests = (lanes.vector("i1"), lanes.value(self.test))
+            here = code.call("i1", f"llvm.vector.reduce.or.v{lanes.count}i1", tests)
+            held = code.do(f"or i1 {code.load(found, kind='i1')}, {here}")
+            code.act(f"store i1 {held}, ptr {found}")
+
+        self.loops.write(code, meet)
+        doubt = code.pointer(self.loops.size)
+        code.when(code.load(found, kind="i1"), lambda: code.store("1", doubt))
+        return code.text()
 
 
 def spread(code: Function, kind: DType, lanes: int, value: Value) -> Value:

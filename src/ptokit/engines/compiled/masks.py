@@ -15,7 +15,8 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import Lanes, stored
+from ptokit.engines.compiled.kinds import stored
+from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.loops import VECTOR, as_element, spread
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import BOOL, Arg, Expr, walk
@@ -52,13 +53,21 @@ class Masked:
             strides.append(code.word(at + 2))
             at += 3
         width = code.word(at)
-        given = {
-            label: spread(code, kind, self.lanes, as_element(code, kind, code.word(at + 1 + n)))
-            for n, (label, kind) in enumerate(self.numbers)
-        }
+        words = [code.word(at + 1 + n) for n in range(len(self.numbers))]
+        whole = code.number("and", columns, str(-self.lanes))
+
+        def groups(start: Value, stop: Value, lanes: int, lines: Sequence[Value]) -> None:
+            given = {
+                label: spread(code, kind, lanes, as_element(code, kind, word))
+                for (label, kind), word in zip(self.numbers, words, strict=True)
+            }
+            step = str(lanes)
+            code.loop(start, stop, step, lambda i: self._group(code, i, lines, given, lanes))
 
         def row(_: Value, *lines: Value) -> Sequence[Value]:
-            code.loop("0", columns, str(self.lanes), lambda i: self._group(code, i, lines, given))
+            groups("0", whole, self.lanes, lines)
+            if self.expr.kind is not BOOL:  # a mask that is made is made of whole bytes
+                groups(whole, columns, 1, lines)
             if self.expr.kind is BOOL:
                 code.loop(code.number("lshr", columns, "3"), width, "1", lambda i: rest(i, lines))
             return [code.behind(p, s) for p, s in zip(lines, strides, strict=True)]
@@ -71,26 +80,35 @@ class Masked:
         return code.text()
 
     def _group(
-        self, code: Function, index: Value, lines: Sequence[Value], numbers: Mapping[str, Value]
+        self,
+        code: Function,
+        index: Value,
+        lines: Sequence[Value],
+        numbers: Mapping[str, Value],
+        lanes: int,
     ) -> Sequence[Value]:
-        plain = Lanes(code, self.lanes, {})
+        plain = Lanes(code, lanes, {})
 
         def place(line: Value, kind: DType) -> Value:
             if kind is BOOL:
                 return code.behind(line, code.number("lshr", index, "3"))
             return code.behind(line, code.number("mul", index, str(kind.itemsize)))
 
-        bits, tests = f"i{self.lanes}", plain.vector("i1")
+        bits, tests = f"i{max(lanes, _FEWEST)}", plain.vector("i1")
         given: dict[str, Value] = {}
         for (label, kind), line in zip(self.sources, lines[1:], strict=True):
             held = bits if kind is BOOL else plain.vector(stored(kind))
             value = code.do(f"load {held}, ptr {place(line, kind)}, align 1")
-            if kind is BOOL:
+            if kind is BOOL and lanes == 1:
+                bit = code.do(f"trunc i64 {code.number('and', index, '7')} to {bits}")
+                last = code.do(f"trunc {bits} {code.do(f'lshr {bits} {value}, {bit}')} to i1")
+                given[label] = code.do(f"bitcast i1 {last} to {tests}")
+            elif kind is BOOL:
                 given[label] = code.do(f"bitcast {bits} {value} to {tests}")
             else:
                 given[label] = plain.taken(kind, value)
         given |= {label: plain.taken(kind, numbers[label]) for label, kind in self.numbers}
-        kind, found = self.expr.kind, Lanes(code, self.lanes, given)
+        kind, found = self.expr.kind, Lanes(code, lanes, given)
         result, held = found.value(self.expr), bits
         if kind is BOOL:
             result = code.do(f"bitcast {tests} {result} to {bits}")
@@ -121,14 +139,15 @@ def native(call: Call, given: Mapping[str, Any]) -> Native:
     sizes = [arg.kind.itemsize for arg in sources if arg.kind is not BOOL]
     sizes += [] if makes else [expr.kind.itemsize]
     lanes = max(VECTOR // max(sizes), _FEWEST)
-    while columns % lanes:
-        lanes //= 2
-    if lanes < _FEWEST:
-        raise Unsupported("a part of a byte")
+    if makes:
+        while columns % lanes:
+            lanes //= 2
+        if lanes < _FEWEST:
+            raise Unsupported("a part of a byte")
     words: list[int] = [rows, columns]
     for label, kind in ((to, expr.kind), *((arg.name, arg.kind) for arg in sources)):
         array: Array = given[label]
-        needed = columns // 8 if kind is BOOL else columns
+        needed = -(-columns // 8) if kind is BOOL else columns
         size = 1 if kind is BOOL else kind.itemsize
         found = _shape(array)
         is_wide = found[1] >= needed if kind is BOOL else found[1] == needed

@@ -79,10 +79,12 @@ def moves(note: Noted, machine: Machine) -> list[Native]:
         far.append((index, pattern.at(stand_in, -pattern.low)))
     if len(far) > 1:
         raise Unsupported("arrays of the user that may be one")
-    regions = list(_regions(note, far))
+    regions = [region for region in _regions(note, far) if len(region.data)]
+    if not regions:
+        return []
     total = sum(len(region.data) for region in regions)
-    if not 0 < total <= _MOST_BYTES:
-        raise Unsupported("nothing to move, or too much")
+    if total > _MOST_BYTES:
+        raise Unsupported("too much to move")
     kept = [region.data.copy() for region in regions]
     try:
         left = [_left(note, machine, far, regions, tags) for tags in _digits(total)]
@@ -160,7 +162,7 @@ def _natives(
     regions: Sequence[_Region], written: Array, source: Array, constants: Array
 ) -> list[Native]:
     if not len(written):
-        raise Unsupported("nothing is written")
+        return []
     starts = np.array([region.first for region in regions])
     total = regions[-1].first + len(regions[-1].data)
     to = np.searchsorted(starts, written, "right") - 1

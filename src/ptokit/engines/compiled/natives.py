@@ -7,7 +7,7 @@ body would be handed. `Unsupported` says that the body itself has to run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from ptokit.engines.compiled import lookups, masks, reductions, scaled, sorts
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
+    Doubted,
     Lines,
     column_of,
     lines_of,
@@ -29,12 +30,13 @@ from ptokit.engines.compiled.loops import (
     pointwise,
 )
 from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, room
-from ptokit.isa.expr import Arg, Const, Expr, walk
+from ptokit.isa.expr import Apply, Arg, Const, Expr, walk
 from ptokit.isa.idioms import Elementwise, Idiom, Lookup, Merge, Product, Sort
 from ptokit.isa.masks import Packed
 from ptokit.isa.meaning import ArgReduce, Each, Partial, Reduce
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
+from ptokit.machine.gm import GmBuffer
 
 
 class Kernel(Protocol):
@@ -67,6 +69,7 @@ class Native:
     table: Array | None = None  # what it reads beside its operands
     own: tuple[tuple[int, int], ...] = ()  # where a place in the table goes, and which
     doubt: int | None = None  # where the place goes of a word it sets when values are not as usual
+    in_turn: bool = False  # blocks may write to one place: who comes first makes a difference
 
 
 def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Native]:
@@ -74,6 +77,8 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
     insn = call.insn
     if call.cleared:
         raise Unsupported("more is written than the operands say")
+    if _writes_nothing(call, bound):
+        return []
     if insn.means is not None:
         form = insn.means.form
         if isinstance(form, Packed) or (isinstance(form, Each) and form.masks):
@@ -108,6 +113,18 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
     raise Unsupported("no meaning that can be read")
 
 
+def is_far(access: Access) -> bool:
+    """Whether an access is one to global memory."""
+    return isinstance(access.memory, GmBuffer)
+
+
+def _writes_nothing(call: Call, bound: Sequence[Access]) -> bool:
+    """Whether no result of a call has elements; what it is for beside its results, no form says."""
+    is_told = call.insn.means is not None or idiom_of(call) is not None
+    written = [access for access in (*call.handed.values(), *bound) if access.writes]
+    return is_told and bool(written) and all(0 in access.shape for access in written)
+
+
 def idiom_of(call: Call) -> Idiom | None:
     """The loop that its body amounts to, where its record knows one."""
     return None if call.insn.idiom is None else call.insn.idiom(call.ops)
@@ -135,10 +152,8 @@ def _each(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Nati
     assert meaning is not None
     form = meaning.form
     assert isinstance(form, Each)
-    if form.early:
-        raise Unsupported("parts that are read first")
     (expr,), (to,) = meaning.expressions(call.ops), meaning.outs
-    return _elementwise(call, args, bound, to, expr)
+    return _elementwise(call, args, bound, to, expr, early=form.early)
 
 
 def _elementwise(
@@ -148,9 +163,17 @@ def _elementwise(
     to: str,
     expr: Expr,
     idiom: Elementwise | None = None,
+    early: Mapping[str, tuple[str, int]] | None = None,
 ) -> list[Native]:
-    """An expression, piece by piece; an idiom says how the shapes of its operands agree."""
-    symbols, index = _arguments(expr), call.insn.names.index
+    """An expression, piece by piece; an idiom says how the shapes of its operands agree.
+
+    `early` are names for the first columns of a source, which repeat (`isa/meaning.py`).
+    """
+    symbols, again = _arguments(expr), early or {}
+
+    def index(label: str) -> int:
+        return call.insn.names.index(again[label][0] if label in again else label)
+
     arrays = [arg for arg in symbols if not arg.is_number]
     numbers = [arg for arg in symbols if arg.is_number]
     labels = [to, *(arg.name for arg in arrays)]
@@ -172,36 +195,49 @@ def _elementwise(
         column_of(a, shape) if label in per_row else lines_of(a, shape, window if n else None)
         for n, (label, a) in enumerate(zip(labels, accesses, strict=True))
     ]
+    for n, label in enumerate(labels):
+        if label in again:
+            first = np.arange(shape[1]) % again[label][1]
+            lines[n] = Lines(lines[n].rows, lines[n].columns[first])
     tail = [(arg.name, arg.kind, args[index(arg.name)]) for arg in numbers]
-    return _loops(call, expr, labels, kinds, accesses, lines, tail)
+    return _loops(expr, labels, [index(n) for n in labels], kinds, accesses, lines, tail)
 
 
 def _loops(
-    call: Call,
     expr: Expr,
     labels: Sequence[str],  # of the arrays, the result first
+    operands: Sequence[int],  # which they are
     kinds: Sequence[DType],
     accesses: Sequence[Access],
     lines: Sequence[Lines],
     numbers: Sequence[tuple[str, DType, int | float]] = (),
 ) -> list[Native]:
-    parts, index = pieces(lines), call.insn.names.index
+    parts = pieces(lines)
     if not may_run(accesses, lines, parts):
         raise Unsupported("a result that overlaps what is read")
+    adds = is_far(accesses[0]) and labels[0] in labels[1:]  # to what is there
+    test = None
+    if isinstance(expr, Apply) and expr.name == "undefined":
+        test, expr = expr.operands
     listed = [(label, kind) for label, kind, _ in numbers]
     tail = [bits_of(value, kind) for _, kind, value in numbers]
     found: list[Native] = []
     for piece in parts:
         kernel = pointwise(expr, labels, kinds, piece, listed)
         words, places = list(piece.extents), list[tuple[int, int, int]]()
-        for label, (_, _, way), strides, begin in zip(
-            labels, kernel.arrays, piece.strides, piece.begins, strict=True
+        for operand, (_, _, way), strides, begin in zip(
+            operands, kernel.arrays, piece.strides, piece.begins, strict=True
         ):
-            places.append((len(words), index(label), begin))
+            places.append((len(words), operand, begin))
             words += [0, 0, *strides[:-1]]
             if way is APART:
                 words.append(strides[-1])
-        found.append(Native(kernel, (*words, *tail), tuple(places)))
+        words += tail
+        if test is None:
+            found.append(Native(kernel, tuple(words), tuple(places), in_turn=adds))
+        else:
+            kind = Doubted(kernel, test)
+            found.append(Native(kind, (*words, 0, 0), tuple(places), doubt=len(words)))
     return found
 
 
@@ -213,7 +249,7 @@ def _partial(call: Call, form: Partial) -> list[Native]:
     if others or call.global_patterns:
         raise Unsupported("several results of parts")
     (expr,) = meaning.expressions(ops)
-    own = call.handed[to]
+    own, index = call.handed[to], call.insn.names.index
     sources = {name: call.handed[name] for name in meaning.parameters}
     sizes = [own.shape, *(each.shape for each in sources.values())]
     lines = {name: lines_of(each, each.shape) for name, each in (*sources.items(), (to, own))}
@@ -239,7 +275,7 @@ def _partial(call: Call, form: Partial) -> list[Native]:
             accesses = [own if n == to else sources[n] for n in names]
             if any(a.dtype.itemsize != k.itemsize for a, k in zip(accesses, kinds, strict=True)):
                 raise Unsupported("elements of another size")
-            found += _loops(call, part, names, kinds, accesses, cut)
+            found += _loops(part, names, list(map(index, names)), kinds, accesses, cut)
     return found
 
 

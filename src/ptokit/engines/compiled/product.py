@@ -23,14 +23,17 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.engines.compiled.conversions import converted
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import Lanes, stored
+from ptokit.engines.compiled.kinds import stored
+from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.machine.access import Access
 
 PANEL = 16  # columns
 ROWS, PANELS = 4, 4  # of a step
 _REAL = f"<{PANEL} x float>"
+_PAGE = 4096  # bytes: rows that lie so far apart take each other's places in the caches
 
 # The words: rows, rows of a box, whole boxes along k, panels; then of each operand memory, offset
 # and strides in bytes. The packed operands lie in the scratch memory of the library.
@@ -59,23 +62,24 @@ class Multiply:
 
     def text(self, name: str) -> str:
         code = Function(name)
-        boxes = code.number("add", code.word(K), str(int(self.tail > 0)))
-        depth = code.number("mul", boxes, str(self.box))
-        rows = self._pack_left(code, depth)
-        panels = self._pack_right(code, depth)
-        self._multiply(code, rows, panels, depth)
+        if self.packs[0] and not self.is_read_in_place:
+            code.part(self._pack_left)
+        if self.packs[1]:
+            code.part(self._pack_right)
+        code.part(self._multiply)
         return code.text()
+
+    def _depth(self, code: Function) -> Value:
+        """Elements along k, those included that fill the last box."""
+        boxes = code.number("add", code.word(K), str(int(self.tail > 0)))
+        return code.number("mul", boxes, str(self.box))
 
     # ---- packing ---------------------------------------------------------------------------------
 
-    def _pack_left(self, code: Function, depth: Value) -> Value:
+    def _pack_left(self, code: Function) -> None:
         """Rows of floats, one after the other; the words say where."""
-        source = code.pointer(LEFT)
-        if self.is_read_in_place:
-            return source
-        rows = code.pointer(LEFT_ROWS)
-        if not self.packs[0]:
-            return rows
+        depth = self._depth(code)
+        source, rows = code.pointer(LEFT), code.pointer(LEFT_ROWS)
         m1, m0, k1 = (code.word(LEFT + 2 + i) for i in range(3))
         inner, boxes = code.word(M_INNER), code.word(K)
         pitch = code.number("mul", depth, "4")
@@ -101,27 +105,25 @@ class Multiply:
             return [code.behind(at, pitch)]
 
         code.loop("0", code.word(M), "1", line, [("ptr", rows)])
-        return rows
 
-    def _pack_right(self, code: Function, depth: Value) -> Value:
+    def _pack_right(self, code: Function) -> None:
         """Panels of sixteen columns, k rows each; those that a step takes go side by side."""
-        panels, length = code.pointer(PACKED), code.number("mul", depth, str(4 * PANEL))
-        if not self.packs[1]:
-            return panels
+        panels, count = code.pointer(PACKED), code.word(N)
+        length = code.number("mul", self._depth(code), str(4 * PANEL))
+        whole = code.number("and", count, str(-PANELS))  # as `_groups` divides them
         pack = self._cut if self.is_wide else self._turned
 
-        def group(p: Value, count: int) -> None:
-            begin = code.behind(panels, code.number("mul", p, length))
+        def one(p: Value) -> Sequence[Value]:
+            beside = code.do(f"icmp slt i64 {p}, {whole}")
+            group = code.number("and", p, str(-PANELS))
+            first = code.do(f"select i1 {beside}, i64 {group}, i64 {p}")
+            step = code.do(f"select i1 {beside}, i64 {4 * PANEL * PANELS}, i64 {4 * PANEL}")
+            begin = code.behind(panels, code.number("mul", first, length))
+            place = code.number("mul", code.number("sub", p, first), str(4 * PANEL))
+            pack(code, p, code.behind(begin, place), step)
+            return ()
 
-            def one(j: Value) -> Sequence[Value]:
-                at = code.behind(begin, code.number("mul", j, str(4 * PANEL)))
-                pack(code, code.number("add", p, j), at, str(4 * PANEL * count))
-                return ()
-
-            code.loop("0", str(count), "1", one)
-
-        self._groups(code, code.word(N), PANELS, group)
-        return panels
+        code.loop("0", count, "1", one)
 
     @staticmethod
     def _groups(
@@ -175,7 +177,11 @@ class Multiply:
 
     # ---- multiplying -----------------------------------------------------------------------------
 
-    def _multiply(self, code: Function, rows: Value, panels: Value, depth: Value) -> None:
+    def _multiply(self, code: Function) -> None:
+        depth = self._depth(code)
+        rows = code.pointer(LEFT if self.is_read_in_place else LEFT_ROWS)
+        panels = code.pointer(PACKED)
+
         def across(p: Value, width: int) -> None:
             def down(r: Value, height: int) -> None:
                 self._step(code, (rows, panels, depth), (r, p), (height, width))
@@ -279,7 +285,7 @@ def _loaded(lanes: Lanes, kind: DType, place: Value, count: int) -> Value:
     code, real = lanes.code, lanes.vector("float")
     value = code.do(f"load {lanes.vector(stored(kind))}, ptr {place}, align 1")
     value = lanes.taken(kind, value)
-    value = lanes.converted(value, kind, dt.f32, RoundMode.CAST_RINT, SaturationMode.OFF)
+    value = converted(lanes, value, kind, dt.f32, RoundMode.CAST_RINT, SaturationMode.OFF)
     if count == lanes.count:
         return value
     mask = ", ".join(f"i1 {int(lane < count)}" for lane in range(lanes.count))
@@ -452,6 +458,38 @@ class Factor(NamedTuple):
         return self.down.places()[:, None] + self.across.places()
 
 
+class Landing(NamedTuple):
+    """How the sums of a product lie behind the beginning of its result."""
+
+    rows: int
+    panels: int
+    steps: tuple[int, int]  # from row to row, and from panel to panel
+    size: int  # of an element
+
+    def places(self) -> Array:
+        """Where each of them lies."""
+        columns = np.arange(self.panels * PANEL)
+        across = columns // PANEL * self.steps[1] + columns % PANEL * self.size
+        return np.arange(self.rows)[:, None] * self.steps[0] + across
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The bytes between the first and the last."""
+        last = (self.rows - 1) * self.steps[0] + (self.panels - 1) * self.steps[1]
+        return 0, last + PANEL * self.size
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether they are all bytes there."""
+        return self.span[1] == self.rows * self.panels * PANEL * self.size
+
+
+def landing(kernel: Multiply, words: Sequence[int]) -> Landing:
+    """How the result lies."""
+    steps = words[TO + 2], words[TO + 3]
+    return Landing(words[M], words[N], steps, kernel.to.itemsize)
+
+
 def factor(kernel: Multiply, words: Sequence[int], operand: int) -> Factor:
     """How the operand at LEFT or RIGHT lies."""
     depth = (words[K] + (kernel.tail > 0)) * kernel.box
@@ -483,7 +521,8 @@ def taken_from(
             return None
         changed[M_INNER] = words[M]
         changed[LEFT + 2 : LEFT + 5] = 0, down, kernel.box * across
-        return replace(kernel, is_even=True, is_read_in_place=kernel.left is dt.f32), changed
+        in_place = kernel.left is dt.f32 and down % _PAGE != 0
+        return replace(kernel, is_even=True, is_read_in_place=in_place), changed
     size = kernel.right.itemsize
     if across == size:
         changed[RIGHT + 2 : RIGHT + 4] = steps

@@ -1,4 +1,5 @@
-"""Reductions of rows: the extreme element, or a sum in the order that the target has.
+"""Reductions of rows and columns: the extreme element, its place, or a sum in the order that the
+target has.
 
 The words: rows and columns, then of result and source memory, offset and the stride of a row.
 """
@@ -14,12 +15,16 @@ from ptokit.base import dtypes as dt
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.engines.compiled.conversions import converted
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import Lanes, stored
+from ptokit.engines.compiled.kinds import stored
+from ptokit.engines.compiled.lanes import Lanes
+from ptokit.engines.compiled.loops import spread
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import Apply, Arg, Expr, apply
 from ptokit.isa.folds import (
     LEFT_TO_RIGHT,
+    PAIRED_REGISTERS,
     REGISTER_BYTES,
     REGISTERS,
     ROW_BY_ROW,
@@ -157,9 +162,13 @@ class Extreme:
 
 @dataclass(frozen=True)
 class RegisterSum:
-    """Sums of rows, a register at a time: neighbours first, then neighbouring sums, onto zero."""
+    """Sums of rows, a register at a time: neighbours first, then neighbouring sums, onto zero.
+
+    Or registers are added lane by lane before, onto what no sum is changed by.
+    """
 
     kind: DType
+    by_lane: bool = False
 
     @property
     def operands(self) -> Sequence[int]:
@@ -200,10 +209,16 @@ class RegisterSum:
 
     def begin(self, code: Function, lanes: int) -> tuple[str, Value]:
         """What is held in front of the first vector."""
+        if self.by_lane:
+            wide = Lanes(code, lanes * self.vectors, {})
+            return wide.vector(stored(self.kind)), wide.same(stored(self.kind), "-0.0")
         return stored(self.kind), "0.0"
 
     def combined(self, code: Function, held: Value, values: Sequence[Value], lanes: int) -> Value:
         """What is held behind the vectors of a register."""
+        if self.by_lane:
+            wide = f"<{lanes * self.vectors} x {stored(self.kind)}>"
+            return code.do(f"fadd {wide} {held}, {_side_by_side(code, self.kind, values, lanes)}")
         sum_ = neighbours(code, stored(self.kind), values, lanes)
         return code.do(f"fadd {stored(self.kind)} {held}, {sum_}")
 
@@ -211,7 +226,28 @@ class RegisterSum:
         self, code: Function, found: Value, lanes: int, to: Value, line: Value, columns: Value
     ) -> None:
         """Store the result of a row."""
-        code.act(f"store {stored(self.kind)} {found}, ptr {to}, align 1")
+        element = stored(self.kind)
+        if self.by_lane:
+            wide, parts = f"<{lanes * self.vectors} x {element}>", list[Value]()
+            for first in range(0, lanes * self.vectors, lanes):
+                mask = ", ".join(f"i32 {first + lane}" for lane in range(lanes))
+                shape = f"<{lanes} x i32> <{mask}>"
+                parts.append(code.do(f"shufflevector {wide} {found}, {wide} poison, {shape}"))
+            found = neighbours(code, element, parts, lanes)
+        code.act(f"store {element} {found}, ptr {to}, align 1")
+
+
+def _side_by_side(code: Function, kind: DType, vectors: Sequence[Value], lanes: int) -> Value:
+    """Vectors as one, that is as long as all of them."""
+    while len(vectors) > 1:
+        vector = f"<{lanes} x {stored(kind)}>"
+        lanes *= 2
+        mask = ", ".join(f"i32 {lane}" for lane in range(lanes))
+        vectors = [
+            code.do(f"shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{mask}>")
+            for a, b in zip(vectors[0::2], vectors[1::2], strict=True)
+        ]
+    return vectors[0]
 
 
 def neighbours(code: Function, element: str, vectors: Sequence[Value], lanes: int) -> Value:
@@ -332,21 +368,23 @@ class Fold:
 
     @staticmethod
     def _cast(lanes: Lanes, value: Value, before: DType, after: DType) -> Value:
-        return lanes.converted(value, before, after, RoundMode.CAST_RINT, SaturationMode.OFF)
+        return converted(lanes, value, before, after, RoundMode.CAST_RINT, SaturationMode.OFF)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in each row the element lies that a scan from the first one on is left with.
+    """Where in each line the element lies that a scan from the first one on is left with.
 
-    The words: rows and columns, then of the indices, the source and the elements, where these are
-    wanted, memory, offset and the stride of a row.
+    Lines are rows, or columns, of which some lanes at a time are scanned. The words: how many lines
+    and how long, then of the indices, the source and the elements, where these are wanted, memory,
+    offset and the way from line to line; at last the way along a line of the source.
     """
 
     takes: tuple[Expr, Expr]  # whether the next element is held instead, and whether its index is
     kind: DType
     index: DType
     has_values: bool
+    lanes: int
 
     @property
     def operands(self) -> Sequence[int]:
@@ -354,45 +392,58 @@ class Place:
 
     def text(self, name: str) -> str:
         code = Function(name)
-        rows, columns = code.word(ROWS), code.word(COLUMNS)
-        count = 3 if self.has_values else 2
-        begins = [code.pointer(TO + 3 * n) for n in range(count)]
-        strides = [code.word(TO + 3 * n + 2) for n in range(count)]
-        element, lanes = stored(self.kind), Lanes(code, 1, {})
-        vector = lanes.vector(element)
+        count, length = code.word(ROWS), code.word(COLUMNS)
+        begins = [code.pointer(at) for at in self.operands]
+        steps = [code.word(at + 2) for at in self.operands]
+        along = code.word(self.operands[-1] + 3)
 
-        def load(line: Value, index: Value) -> Value:
-            place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
+        def walk(first: Value, last: Value, lanes: int) -> None:
+            def line(number: Value) -> Sequence[Value]:
+                moved = (code.number("mul", number, step) for step in steps)
+                places = [code.behind(p, by) for p, by in zip(begins, moved, strict=True)]
+                self._line(Lanes(code, lanes, {}), places, length, along)
+                return ()
+
+            code.loop(first, last, str(lanes), line)
+
+        whole = code.number("and", count, str(-self.lanes))
+        walk("0", whole, self.lanes)
+        if self.lanes > 1:
+            walk(whole, count, 1)
+        return code.text()
+
+    def _line(self, lanes: Lanes, places: Sequence[Value], length: Value, along: Value) -> None:
+        code, numbers, tests = lanes.code, lanes.vector("i32"), lanes.vector("i1")
+        vector = lanes.vector(stored(self.kind))
+
+        def load(number: Value) -> Value:
+            place = code.behind(places[1], code.number("mul", number, along))
             return code.do(f"load {vector}, ptr {place}, align 1")
 
-        def row(_: Value, *lines: Value) -> Sequence[Value]:
-            def scan(i: Value, held: Value, place: Value) -> Sequence[Value]:
-                new = load(lines[1], i)
-                pair = {
-                    "held": lanes.taken(self.kind, held),
-                    "element": lanes.taken(self.kind, new),
-                }
-                tests = Lanes(code, 1, pair)
-                better, moved = (tests.value(each) for each in self.takes)
-                value = code.do(f"select <1 x i1> {better}, {vector} {new}, {vector} {held}")
-                test = code.do(f"extractelement <1 x i1> {moved}, i64 0")
-                return [value, code.do(f"select i1 {test}, i64 {i}, i64 {place}")]
+        def scan(number: Value, held: Value, place: Value) -> Sequence[Value]:
+            new = load(number)
+            pair = {"held": lanes.taken(self.kind, held), "element": lanes.taken(self.kind, new)}
+            found = Lanes(code, lanes.count, pair)
+            better, moved = (found.value(each) for each in self.takes)
+            here = spread(code, dt.i32, lanes.count, code.do(f"trunc i64 {number} to i32"))
+            return [
+                code.do(f"select {tests} {better}, {vector} {new}, {vector} {held}"),
+                code.do(f"select {tests} {moved}, {numbers} {here}, {numbers} {place}"),
+            ]
 
-            first = [(vector, load(lines[1], "0")), ("i64", "0")]
-            value, place = code.loop("1", columns, "1", scan, first)
-            bits = self.index.bits
-            short = place if bits == 64 else code.do(f"trunc i64 {place} to i{bits}")
-            code.act(f"store i{bits} {short}, ptr {lines[0]}, align 1")
-            if self.has_values:
-                code.act(f"store {vector} {value}, ptr {lines[2]}, align 1")
-            return [code.behind(p, s) for p, s in zip(lines, strides, strict=True)]
-
-        code.loop("0", rows, "1", row, [("ptr", p) for p in begins])
-        return code.text()
+        first = [(vector, load("0")), (numbers, lanes.integer(32, 0))]
+        value, place = code.loop("1", length, "1", scan, first)
+        result, bits = lanes.vector(stored(self.index)), self.index.bits
+        if bits != 32:
+            how = "trunc" if bits < 32 else "zext"
+            place = code.do(f"{how} {numbers} {place} to {result}")
+        code.act(f"store {result} {place}, ptr {places[0]}, align 1")
+        if self.has_values:
+            code.act(f"store {vector} {value}, ptr {places[2]}, align 1")
 
 
 def place(call: Call, given: dict[str, Any]) -> Native:
-    """What the library has for the place of an extreme element of each row."""
+    """What the library has for the place of an extreme element of each row or column."""
     from ptokit.engines.compiled.natives import Native, handed
 
     meaning, ops = call.insn.means, call.ops
@@ -400,28 +451,35 @@ def place(call: Call, given: dict[str, Any]) -> Native:
     form, exprs = meaning.form, meaning.expressions(ops)
     assert isinstance(form, ArgReduce)
     value, index = (given.get(name) for name in meaning.outs)
-    source = given["src"]
-    if form.axis == 0 or form.kept is not None or index is None or source.ndim != 2:
-        raise Unsupported("places along columns")
-    if 0 in source.shape or source.strides[1] != source.itemsize:
-        raise Unsupported("rows that are not dense")
+    source, axis = given["src"], form.axis
+    if index is None or source.ndim != 2 or 0 in source.shape:
+        raise Unsupported("no rows and columns")
+    count, length = source.shape if axis else source.shape[::-1]
+    numbers = np.arange(length)
+    if form.kept is not None and not np.array_equal(form.kept(numbers, ops), numbers):
+        raise Unsupported("indices that change on the way")
     labels = [meaning.outs[1], "src", *([] if value is None else meaning.outs[:1])]
-    lines: list[int] = []
+    words, is_dense = [count, length], True
     for label in labels:
         array = given[label]
-        if array.ndim != 2 or array.shape[0] != source.shape[0]:
+        wanted = source.shape if label == "src" else (count, 1) if axis else (1, count)
+        if array.shape != wanted:
             raise Unsupported("results that are no line")
-        if label != "src" and (array.shape[1] != 1 or np.may_share_memory(array, source)):
-            raise Unsupported("results that are no line, or lie in the source")
-        lines += [0, 0, array.strides[0]]
+        if label != "src" and np.may_share_memory(array, source):
+            raise Unsupported("results that lie in the source")
+        words += [0, 0, array.strides[1 - axis]]
+        is_dense = is_dense and array.strides[1 - axis] == array.itemsize
     if value is not None and (np.may_share_memory(value, index) or value.dtype != source.dtype):
         raise Unsupported("results that overlap, or of another type")
-    kernel = Place((exprs[0], exprs[-1]), ops.src.dtype, ops.dstIdx.dtype, value is not None)
+    lanes = 1 << min(16, count).bit_length() - 1 if is_dense else 1
+    takes = exprs[0], exprs[-1]
+    kernel = Place(takes, ops.src.dtype, ops.dstIdx.dtype, value is not None, lanes)
     places = tuple(handed(call, TO + 3 * n, label) for n, label in enumerate(labels))
-    return Native(kernel, (*source.shape, *lines), places)
+    return Native(kernel, (*words, source.strides[axis]), places)
 
 
 _MOST = 2048  # elements whose order is written out
+_IN_A_ROW = 3 * REGISTER_BYTES  # of a row in registers that are paired: up to three, one by one
 
 
 def native(call: Call, given: dict[str, Any]) -> Native:
@@ -464,6 +522,8 @@ def native(call: Call, given: dict[str, Any]) -> Native:
         is_sum = step.name == "add" and kind is wide is result is dt.f32
         if order is REGISTERS and is_sum and registers:
             kernel = RegisterSum(kind)
+        elif order is PAIRED_REGISTERS and is_sum and registers and columns * 4 <= _IN_A_ROW:
+            kernel = RegisterSum(kind, by_lane=True)
         else:
             widened = apply(step.name, Arg(wide, "held"), Arg(wide, "element"))
             kinds = kind, wide, result

@@ -34,6 +34,7 @@ from ptokit.engines.compiled.memories import Addresses, Memories
 from ptokit.engines.compiled.moves import moves
 from ptokit.engines.compiled.natives import Native, Streamed, access_of, idiom_of, natives
 from ptokit.engines.compiled.scopes import Known
+from ptokit.engines.compiled.twins import After, Before, Twins
 from ptokit.engines.compiled.works import Again, all_defined
 from ptokit.isa.idioms import Elementwise, Moves
 from ptokit.machine.access import Access
@@ -59,6 +60,9 @@ class Stretch(NamedTuple):
     block: int
 
 
+Part = Stretch | Body | Again | Before | After
+
+
 class Tape:
     """Takes down a run as it is executed: a stream of words, and bodies in between."""
 
@@ -69,17 +73,19 @@ class Tape:
         self.memories = Memories(arrays)
         self.doubt = np.zeros(1, np.int64)  # set by calls whose values were not as usual
         self.is_doubtful = False  # whether there are such calls
+        self.is_in_turn = False  # whether blocks may write to one place of global memory
         self.words = array("q")
         # Records begin with the number of their function: most launches are not repeated, and
         # what is compiled for them would be in vain.
         self.records = array("q")  # where each begins
         self.kernels: dict[Streamed, int] = {}
-        self.parts: list[Stretch | Body | Again] = []
+        self.parts: list[Part] = []
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.lacks: dict[str, str] = {}  # and why
         self.reason = ""  # why the run cannot be repeated
         self.is_driven = False  # whether somebody asks for the last call, whatever comes of the run
         self.last: tuple[Noted, list[Native] | None] | None = None
+        self.twins = Twins(self.memories)
         self._begin = self._block = 0
         self._natives: dict[Any, list[Native] | None] = {}
         self._machine: Machine | None = None
@@ -158,12 +164,20 @@ class Tape:
         self.last = note, found
         if self.reason:
             return
+        assert self._machine is not None
+        # Only where cores meet, and somebody compares what they write.
+        shared = [] if self._machine.peek is None else self.twins.met(note)
+        if shared or found is None:
+            self._end_stretch()
+        self.parts += shared
         if found is not None:
             self._record(note, found)
-            return
-        self._end_stretch()
-        self.parts.append(Body(note, self.memories))
-        self.bodies[insn.name] += 1
+        else:
+            self.parts.append(Body(note, self.memories))
+            self.bodies[insn.name] += 1
+        if shared:
+            self._end_stretch()
+            self.parts += map(After, shared)
 
     def give_up(self, reason: str) -> None:
         """The run cannot be repeated."""
@@ -206,6 +220,7 @@ class Tape:
         if native.doubt is not None:
             words[native.doubt + 2 : native.doubt + 4] = self.memories.table(self.doubt), 0
             self.is_doubtful = True
+        self.is_in_turn = self.is_in_turn or native.in_turn
         self.memories.scratch = max(self.memories.scratch, native.scratch)
         return words
 
@@ -269,8 +284,10 @@ class Replay:
         self.bodies = tape.bodies
         self.in_vain = 0  # how often values made a difference
         self._doubt = tape.doubt
-        self._may_differ = bool(tape.bodies) or tape.is_doubtful
-        self._parts = tape.parts
+        # Whether it finds out itself what the verdict depends on.
+        self.compares = outcome.has_compared and tape.twins.is_all
+        self._may_differ = bool(tape.bodies) or tape.is_doubtful or self.compares
+        self._parts = tape.parts if self.compares else _without_twins(tape.parts)
         self._stream = np.frombuffer(tape.words or array("q", [0]), np.int64)
         self._records = np.frombuffer(tape.records or array("q", [0]), np.int64)
         self._kernels = tape.kernels
@@ -278,8 +295,8 @@ class Replay:
         self._memories = tape.memories
         self._addresses = [tape.memories.addresses()]  # of each thread
         self.works = [part for part in self._parts if isinstance(part, Again)]
-        # Bodies run on the machine, of which there is one. What adds to global memory is a body.
-        self._is_divisible = not tape.bodies and not self.works
+        # Bodies run on the machine, of which there is one.
+        self._is_divisible = not (tape.bodies or self.works or tape.is_in_turn or self.compares)
 
     def play(self, arrays: Sequence[Array], threads: int = 1) -> bool:
         """Repeat the run; False when somebody else is at it, or it would have been another one.
@@ -408,6 +425,20 @@ class Replay:
         self.kernels, self._kernels = tuple(self._kernels), {}
 
 
+def _without_twins(parts: Sequence[Part]) -> list[Part]:
+    """The parts of a run whose values nobody compares; stretches that become neighbours are one."""
+    found: list[Part] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if isinstance(part, Before | After):
+            continue
+        if isinstance(part, Stretch) and isinstance(last, Stretch) and last.block == part.block:
+            found[-1] = Stretch(last.begin, part.end, part.block)
+        else:
+            found.append(part)
+    return found
+
+
 class ReplayElsewhere:
     """A run that the process which has done it can repeat."""
 
@@ -448,6 +479,11 @@ class Replays:
         except Unsupported:  # by this processor
             self._known[asked] = None
             return None
+
+    def compares(self, asked: Hashable) -> bool:
+        """Whether a launch that is repeated finds out itself what its verdict depends on."""
+        found = self._known.get(asked)
+        return isinstance(found, Replay) and found.compares
 
     def tape(self, asked: Hashable, arrays: Sequence[Array]) -> Tape | None:
         """What takes down a launch that is run for the first time, where it may be repeated."""

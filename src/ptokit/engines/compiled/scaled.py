@@ -16,8 +16,10 @@ from ptokit.base import dtypes as dt
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.engines.compiled.conversions import converted
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import Lanes, stored
+from ptokit.engines.compiled.kinds import stored
+from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.product import levels
 from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import F64
@@ -120,7 +122,7 @@ def _place(code: Function, operand: int, row: Value, column: Value) -> Value:
 def _double(lanes: Lanes, kind: DType, place: Value) -> Value:
     value = lanes.code.do(f"load {lanes.vector(stored(kind))}, ptr {place}, align 1")
     value = lanes.taken(kind, value)
-    return lanes.converted(value, dt.f32, F64, RoundMode.CAST_RINT, SaturationMode.OFF)
+    return converted(lanes, value, dt.f32, F64, RoundMode.CAST_RINT, SaturationMode.OFF)
 
 
 def _dot(code: Function, left: Value, right: Value, length: Value) -> Value:

@@ -10,7 +10,9 @@ import operator
 from collections.abc import Callable, Sequence
 
 Value = str
-_HEAD = "define void @{}(ptr noalias readonly %args, ptr noalias readonly %bases) nounwind"
+_WORDS = "(ptr noalias readonly %args, ptr noalias readonly %bases)"
+_HEAD = f"define void @{{}}{_WORDS} nounwind"
+_PART = f"define linkonce_odr void @{{}}{_WORDS} noinline nounwind"
 
 
 # Of numbers that are not negative all readings agree.
@@ -64,6 +66,19 @@ class Function:
             self.act(text)
             return ""
         return self.do(text)
+
+    def part(self, write: Callable[[Function], None]) -> None:
+        """Call a function that has the same words; others that are compiled with it may share it.
+
+        Most of what a compiler does for a function it does for every copy of it.
+        """
+        code = Function("", _PART)
+        write(code)
+        digest = hashlib.sha256("\n".join(code.definition()).encode()).hexdigest()
+        code.name = f"part_{digest[:24]}"
+        self._declared |= code._declared
+        self.declare("\n".join(code.definition()))
+        self.act(f"call void @{code.name}(ptr %args, ptr %bases)")
 
     def declare(self, line: str) -> None:
         """Something that stands beside the function."""

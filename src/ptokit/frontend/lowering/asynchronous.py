@@ -9,7 +9,8 @@ from ptokit.base.dtypes import i8, u8
 from ptokit.frontend.asynchronous import check_scratch
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.heap import Symbol
-from ptokit.frontend.lowering.symbols import BufferSymbol, Number, PointerSymbol, compare
+from ptokit.frontend.lowering.numbers import Number, compare
+from ptokit.frontend.lowering.symbols import BufferSymbol, PointerSymbol
 from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.core import Block, Value
 from ptokit.ir.dialects.asynchronous import BUILD, GET_SESSION, MAKE_CONTEXT, TEST, WAIT

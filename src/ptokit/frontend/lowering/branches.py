@@ -34,13 +34,8 @@ from ptokit.frontend.lowering.heap import (
     put_cells,
     reached,
 )
-from ptokit.frontend.lowering.symbols import (
-    Gone,
-    Number,
-    inverted,
-    select_value,
-    truth,
-)
+from ptokit.frontend.lowering.numbers import Number, inverted, select_value, truth
+from ptokit.frontend.lowering.symbols import Gone
 from ptokit.ir.core import Block, Value
 from ptokit.ir.evaluate import is_total
 from ptokit.ir.types import I1, ScalarType

@@ -37,19 +37,15 @@ from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.heap import Symbol
 from ptokit.frontend.lowering.loops import RunTimeRange
+from ptokit.frontend.lowering.numbers import Number, as_value, cast, extreme, truth
 from ptokit.frontend.lowering.statements import Closure, KernelLowering
 from ptokit.frontend.lowering.symbols import (
     ArraySymbol,
     BufferSymbol,
     GlobalSymbol,
     GroupSymbol,
-    Number,
     PointerSymbol,
     TileSymbol,
-    as_value,
-    cast,
-    extreme,
-    truth,
 )
 from ptokit.frontend.lowering.views import make_view
 from ptokit.frontend.micro_operations import MicroOperation

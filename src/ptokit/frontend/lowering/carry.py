@@ -11,7 +11,8 @@ from typing import Any
 
 from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.symbols import BufferSymbol, Number, as_value
+from ptokit.frontend.lowering.numbers import Number, as_value
+from ptokit.frontend.lowering.symbols import BufferSymbol
 from ptokit.frontend.lowering.vectors import OnChipSymbol, VectorSymbol
 from ptokit.frontend.trees import is_frozen, taken_apart
 from ptokit.ir.core import Value

@@ -13,7 +13,8 @@ from typing import Any
 from ptokit.base.enums import CompactMode, TileType
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.symbols import BufferSymbol, Number
+from ptokit.frontend.lowering.numbers import Number
+from ptokit.frontend.lowering.symbols import BufferSymbol
 from ptokit.frontend.session import current
 from ptokit.ir.attributes import ArrayAttr, IntAttr
 from ptokit.ir.core import Block, Op, Value

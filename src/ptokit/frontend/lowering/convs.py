@@ -14,7 +14,8 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, Violation
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.symbols import BufferSymbol, Number, as_value, cast, compare
+from ptokit.frontend.lowering.numbers import Number, as_value, cast, compare
+from ptokit.frontend.lowering.symbols import BufferSymbol
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.conv import GET_DIM, GET_PARAM, SET_PARAM, SET_SHAPE, field_type

@@ -17,16 +17,8 @@ from ptokit.frontend.lowering.fifos import PipeSymbol
 from ptokit.frontend.lowering.heap import Symbol, is_mutable, reached
 from ptokit.frontend.lowering.loops import Loops
 from ptokit.frontend.lowering.naming import note, note_global, note_written
-from ptokit.frontend.lowering.symbols import (
-    UNNAMED,
-    BufferSymbol,
-    GlobalSymbol,
-    Gone,
-    Number,
-    compare,
-    inverted,
-    truth,
-)
+from ptokit.frontend.lowering.numbers import Number, compare, inverted, truth
+from ptokit.frontend.lowering.symbols import UNNAMED, BufferSymbol, GlobalSymbol, Gone
 from ptokit.frontend.lowering.vectors import OnChipSymbol, VectorSymbol
 from ptokit.frontend.tensor_types import GlobalTensor
 from ptokit.frontend.trees import Opened, is_record, taken_apart

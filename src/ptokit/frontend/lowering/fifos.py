@@ -13,12 +13,7 @@ from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.heap import Symbol
-from ptokit.frontend.lowering.symbols import (
-    GlobalSymbol,
-    PointerSymbol,
-    layout_attribute,
-    rank_of,
-)
+from ptokit.frontend.lowering.symbols import GlobalSymbol, PointerSymbol, layout_attribute, rank_of
 from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr
 from ptokit.ir.core import Value
 from ptokit.ir.types import I32, INDEX, OpaqueType, ScalarType, ViewType

@@ -40,8 +40,7 @@ from ptokit.frontend.lowering.heap import (
     cells_of,
     reached,
 )
-from ptokit.frontend.lowering.symbols import (
-    Gone,
+from ptokit.frontend.lowering.numbers import (
     NeedsConstant,
     Number,
     as_value,
@@ -50,6 +49,7 @@ from ptokit.frontend.lowering.symbols import (
     inverted,
     truth,
 )
+from ptokit.frontend.lowering.symbols import Gone
 from ptokit.ir.core import Block, Value
 from ptokit.ir.types import I1, INDEX
 

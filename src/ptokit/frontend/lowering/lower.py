@@ -16,8 +16,9 @@ from ptokit.frontend.arguments import is_parameter, leaves_of
 from ptokit.frontend.lowering.calls import apply
 from ptokit.frontend.lowering.convs import ConvSymbol
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.numbers import NeedsConstant, Number
 from ptokit.frontend.lowering.statements import KernelLowering
-from ptokit.frontend.lowering.symbols import ArraySymbol, NeedsConstant, Number, TileSymbol
+from ptokit.frontend.lowering.symbols import ArraySymbol, TileSymbol
 from ptokit.frontend.lowering.tidy import tidy
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import running

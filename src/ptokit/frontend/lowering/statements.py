@@ -28,12 +28,8 @@ from ptokit.frontend.lowering.carry import is_same
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.expressions import BINARY, Expressions, Scope
 from ptokit.frontend.lowering.heap import put_cells
-from ptokit.frontend.lowering.symbols import (
-    Gone,
-    NeedsConstant,
-    Number,
-    truth,
-)
+from ptokit.frontend.lowering.numbers import NeedsConstant, Number, truth
+from ptokit.frontend.lowering.symbols import Gone
 from ptokit.ir.sourcenames import Line
 
 _IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -17,15 +17,8 @@ from ptokit.frontend.instruction import check_operands
 from ptokit.frontend.lowering import fifos
 from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.symbols import (
-    BufferSymbol,
-    GlobalSymbol,
-    GroupSymbol,
-    NeedsConstant,
-    Number,
-    as_value,
-    cast,
-)
+from ptokit.frontend.lowering.numbers import NeedsConstant, Number, as_value, cast
+from ptokit.frontend.lowering.symbols import BufferSymbol, GlobalSymbol, GroupSymbol
 from ptokit.frontend.lowering.vectors import VectorWriter
 from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.builder import mnemonic

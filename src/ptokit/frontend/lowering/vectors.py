@@ -13,13 +13,8 @@ from ptokit.base.location import Site
 from ptokit.frontend.drafts import Draft
 from ptokit.frontend.lowering.asynchronous import Handle
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.symbols import (
-    BufferSymbol,
-    Number,
-    PointerSymbol,
-    as_value,
-    cast,
-)
+from ptokit.frontend.lowering.numbers import Number, as_value, cast
+from ptokit.frontend.lowering.symbols import BufferSymbol, PointerSymbol
 from ptokit.frontend.scopes import known_space, misplaced, nested, no_tile
 from ptokit.ir.core import Value
 from ptokit.ir.dialects.memory import TILE_ADDR

@@ -9,12 +9,11 @@ from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering import fifos
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.numbers import Number, as_value
 from ptokit.frontend.lowering.symbols import (
     ArrayPart,
     GlobalSymbol,
-    Number,
     PointerSymbol,
-    as_value,
     layout_attribute,
     rank_of,
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
 
 from ptokit.ir.core import Op
 from ptokit.ir.dialects import (
@@ -22,35 +21,53 @@ from ptokit.ir.dialects import (
     system,
 )
 from ptokit.ir.dialects.definition import Definition
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.micro import MICRO
+from ptokit.isa.words import SYNTAX, TEXT
 
-_by_name: dict[str, Definition] = {
-    name: definition
-    for topic in (
-        *(
-            func,
-            arith,
-            scf,
-            cf,
-            memory,
-            aggregates,
-            conv,
-            sync,
-            fifo,
-            asynchronous,
-            system,
-            micro,
-            records,
-        ),
-    )
-    for definition in topic.DEFINITIONS
-    for name in (definition.name, *definition.aliases)
-}
-DEFINITIONS: Mapping[str, Definition] = MappingProxyType(_by_name)
+TOPICS = (func, arith, scf, cf, memory, aggregates, conv, sync, fifo, asynchronous, system, micro)
+
+
+class _Definitions(Mapping[str, Definition]):
+    """By name: those of the topics, and of operations of the tables those that are asked for."""
+
+    def __init__(self) -> None:
+        listed = (definition for topic in TOPICS for definition in topic.DEFINITIONS)
+        self._found = {name: each for each in listed for name in (each.name, *each.aliases)}
+        self._written = tuple(self._found)
+
+    def __getitem__(self, name: str) -> Definition:
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._made(name)
+        return found
+
+    def _made(self, name: str) -> Definition:
+        dialect, _, own = name.partition(".")
+        if dialect == "pto":
+            for insn in INSTRUCTIONS.called(SYNTAX, own):
+                made = reversed(records.definitions_of(insn))
+                return next(each for each in made if name in (each.name, *each.aliases))
+            if own in MICRO:
+                return micro.definition_of(MICRO[own])
+            for record in MICRO.called(TEXT, own):
+                return micro.definition_of(record)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        of_tables = (*MICRO, *MICRO.words(TEXT), *INSTRUCTIONS.words(SYNTAX))
+        return iter(dict.fromkeys((*self._written, *(f"pto.{name}" for name in of_tables))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+DEFINITIONS: Mapping[str, Definition] = _Definitions()
 
 
 def definition_of(op: Op) -> Definition | None:
     """The record of an operation; of an instruction written as all others are there is none."""
-    found = _by_name.get(op.name)
+    found = DEFINITIONS.get(op.name)
     # A few micro-operations have the name of an instruction that works on tiles.
     return None if found is not None and found.micro is not None and op.insn else found
 

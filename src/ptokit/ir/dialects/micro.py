@@ -5,13 +5,14 @@ A micro-operation is written as its record says (isa/micro); what is here follow
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.definition import Definition, Edge, define, definitions_in
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.reader import Head, Reader
-from ptokit.isa.micro import MICRO, Micro
+from ptokit.isa.micro import Micro
 from ptokit.isa.micro.spec import Slot
 
 if TYPE_CHECKING:
@@ -108,7 +109,9 @@ def _slot(slot: Slot, is_logical: bool) -> str:
     return f"{slot.name}{mark}:{_LOGICAL.get(kind, kind) if is_logical else kind}"
 
 
-def _definition(record: Micro) -> Definition:
+@cache
+def definition_of(record: Micro) -> Definition:
+    """The operation that writes a micro-operation."""
     operands = " ".join(_slot(slot, record.is_logical) for slot in record.operands)
     results = " ".join(_slot(slot, record.is_logical) for slot in record.results)
     return define(
@@ -119,9 +122,6 @@ def _definition(record: Micro) -> Definition:
         is_generic=record.is_generic,
         aliases=" ".join(f"pto.{name}" for name in record.aliases),
     )
-
-
-OPERATIONS = tuple(_definition(record) for record in MICRO.values())
 
 
 def scope_arguments(op: Op) -> list[tuple[Value, Value]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import cache
 
 from ptokit.ir.dialects.definition import Definition, Slot
 from ptokit.ir.instructions import (
@@ -14,7 +14,6 @@ from ptokit.ir.instructions import (
     literal_keys,
     operands_in,
 )
-from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
 
 # The kind of a slot that takes the operands of a kind; several kinds together take anything.
@@ -77,10 +76,8 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     )
 
 
-def _all() -> Iterator[Definition]:
-    for insn in INSTRUCTIONS.values():
-        for name, syntax in insn.asm.syntax.items() if insn.asm else ():
-            yield definition_of(insn, name, syntax)
-
-
-DEFINITIONS = list(_all())
+@cache
+def definitions_of(insn: Insn) -> tuple[Definition, ...]:
+    """The operations that write an instruction, if it has a syntax of its own."""
+    syntax = insn.asm.syntax if insn.asm is not None else {}
+    return tuple(definition_of(insn, name, line) for name, line in syntax.items())

@@ -179,7 +179,7 @@ def _converted(values: Array, kind: DType, given: Given, unit: Any) -> Array:
         return convert_out(values, kind, made, word=word, relu=is_relu, target=unit.target)
     x = values
     if word is not None:
-        bits = np.asarray(word, np.uint64) & SCALE_BITS
+        bits = np.asarray(word, np.uint64) & np.uint64(SCALE_BITS)
         x = x * bits.astype(np.uint32).view(np.float32)
     x = _activated(x, relu_mode, given["relu"], given["clip"], unit)
     if made is dt.f32:

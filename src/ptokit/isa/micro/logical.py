@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from ptokit.isa.expr import Expr, apply
+from ptokit.isa.micro import arithmetic
 from ptokit.isa.micro.arithmetic import FLOATS, INTEGERS, NUMBERS
 from ptokit.isa.micro.convert import exp_of_difference
 from ptokit.isa.micro.spec import MICRO, Example, Flow, Law, Masking, Micro, Word, micro
@@ -116,8 +117,8 @@ def _is_plain(record: Micro) -> bool:
 
 
 _ON_BITS = ("vand", "vor", "vxor", "vnot")  # of masks too: below
-for _record in [record for record in MICRO.values() if _is_plain(record)]:
-    if _record.name not in _ON_BITS:
+for _record in MICRO.defined_in(arithmetic.__name__):
+    if _is_plain(_record) and _record.name not in _ON_BITS:
         _sister(
             _record,
             _record.name,

@@ -36,6 +36,8 @@ from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms
 from ptokit.isa.micro.footprints import Footprint
 from ptokit.isa.micro.idioms import Fold
+from ptokit.isa.table import Table
+from ptokit.isa.words import TEXT
 
 REGISTER_BYTES = 256  # of a vector register; a mask has a bit for each of them
 BYTE_MAX, HALF_MAX, WORD_MAX = (1 << 8) - 1, (1 << 16) - 1, (1 << 32) - 1  # of fields
@@ -289,8 +291,7 @@ def _counted() -> frozenset[str]:
 # Statements of C++: `{all}` are the results and then the operands.
 CALL = "{name}({all})"
 ZEROING_CALL = "{name}({all}, MODE_ZEROING)"
-_table: dict[str, Micro] = {}
-MICRO: Mapping[str, Micro] = MappingProxyType(_table)
+MICRO: Table[Micro] = Table("ptokit.isa.micro", lambda record: {TEXT: record.aliases})
 _SLOT = re.compile(r"(\w+)(\??)(\*?):(\w+)")
 
 
@@ -366,7 +367,7 @@ def micro(
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
         )
         _check(record)
-        _table[full] = record
+        MICRO.define(record)
         return record
 
     return define
@@ -404,7 +405,6 @@ def _syntax(operands: tuple[Slot, ...], results: tuple[Slot, ...], words: Iterab
 def _check(record: Micro) -> None:
     """Refuse a block that contradicts itself; this runs once, at import."""
     where = f"{record.body.__module__}: {record.name}"
-    assert record.name not in _table, f"{where} is defined twice"
     assert record.doc, f"{where} has no docstring"
     names = [slot.name for slot in (*record.operands, *record.results)]
     assert len(names) == len({*names}), f"{where} has a name twice"

@@ -14,7 +14,8 @@ import numpy as np
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import Lanes, stored, widest
+from ptokit.engines.compiled.kinds import stored, widest
+from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.loops import VECTOR, spread
 from ptokit.engines.compiled.registers.rooms import Room, Rooms, Values, bytes_of, power
 from ptokit.engines.compiled.text import Function

@@ -8,7 +8,7 @@ import numpy as np
 
 from ptokit.base.dtypes import DType, f32, i64
 from ptokit.engines.compiled.host import Unsupported
-from ptokit.engines.compiled.lanes import stored
+from ptokit.engines.compiled.kinds import stored
 from ptokit.engines.compiled.registers.elements import Elements, Source, Target
 from ptokit.engines.compiled.registers.rooms import Rooms, Values
 from ptokit.engines.compiled.text import Function
