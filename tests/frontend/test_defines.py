@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,8 @@ def test_commands_take_a_target_and_defines(words: str, tmp_path: Path) -> None:
     assert good.returncode == 0, good.stderr
     bad = command(name, str(file), *flags, "-D", "PTO_NO_SUCH=1")
     assert (bad.returncode, "PTO_NO_SUCH is not a memory macro" in bad.stderr) == (2, True)
+
+
+def test_a_target_of_another_process_is_the_one_of_that_process() -> None:
+    for mine in (target("a5"), target("a5", ROOMY)):
+        assert pickle.loads(pickle.dumps(mine)) is mine

@@ -175,6 +175,12 @@ def test_commands_say_the_same_on_a_cluster(started: Callable[[int], Any], tmp_p
     kernel = ROOT / "examples" / "softmax_manual.py"
     words = ("sweep", kernel, "--targets", "a2a3,a5", "--seeds", "0:24")
     assert command(*words) == command(*words, "--cluster", cluster.address)
+    kept = tmp_path / "kept.json"
+    tuned = "tune", ROOT / "examples" / "gelu.py", "--set", "ROWS=8,16,4096", "-o", kept
+    here, tried = command(*tuned), kept.read_text()
+    kept.unlink()
+    assert here.stdout == command(*tuned, "--cluster", cluster.address).stdout
+    assert tried == kept.read_text()
     here, there = run_folder(FOLDER), run_folder(FOLDER, jobs=remote(cluster))
     assert [(o.program, o.status, o.reason, o.changed, o.diagnostics) for o in here] == [
         (o.program, o.status, o.reason, o.changed, o.diagnostics) for o in there

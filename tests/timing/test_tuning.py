@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,8 +30,9 @@ from ptokit import (
     wait_flag,
 )
 from ptokit.base.diagnostics import UsageError
-from ptokit.tasks import Executor
-from ptokit.timing.tuning import Trial, Tuned, settings, sweep
+from ptokit.tasks import Executor, Result, Work
+from ptokit.tasks.work import done
+from ptokit.timing.tuning import Trial, Tries, Tuned, settings, sweep
 
 
 @kernel(mode="manual")
@@ -71,6 +74,11 @@ def tuned(**options: Any) -> Tuned:
     return doubles.tune(1, arrays(), target="a2a3", **options)
 
 
+def here(attempt: Callable[[Any], Trial]) -> Tries:
+    """Settings that are tried on this machine."""
+    return Tries(attempt, sent=lambda _: None, there=Work(attempt))
+
+
 def test_what_is_declared_is_swept_and_ranked() -> None:
     found = tuned()
     assert len(found.trials) == 12
@@ -94,6 +102,42 @@ def test_jobs_find_the_same() -> None:
     assert tuned(over=over, jobs=2) == tuned(over=over)
 
 
+class Away(Executor):
+    """Other machines: they import what is done, and have nothing but what they are sent."""
+
+    is_remote = True
+
+    def results(self, work: Work, tasks: Any, **_: Any) -> Any:
+        assert work.name
+        for task in tasks:
+            data, shared = pickle.loads(pickle.dumps((task.data, work.shared)))
+            yield Result(0, task, done(work.do, data, shared).value)
+
+
+def test_other_machines_find_the_same() -> None:
+    assert tuned(jobs=Away()) == tuned()
+    grid = {"over": {"rows": (8, 16), "ordered": (True, False)}, "check": False}
+    assert tuned(jobs=Away(), **grid) == tuned(**grid)
+
+
+def test_a_sweep_that_was_stopped_goes_on() -> None:
+    tried: list[int] = []
+    wanted = list(settings({"n": (1, 2, 3), "shape": ((1, 2),)}))
+
+    def attempt(setting: Any) -> Trial:
+        tried.append(setting["n"])
+        if tried == [1, 2]:
+            raise KeyboardInterrupt
+        return Trial(setting, us=float(setting["n"]))
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep("k", "stopped", wanted, here(attempt), resume=False)
+    found = sweep("k", "stopped", wanted, here(attempt), resume=True)
+    assert tried == [1, 2, 2, 3]
+    assert found == sweep("k", "stopped", wanted, here(attempt), resume=True)
+    assert tried == [1, 2, 2, 3, 1, 2, 3]  # all was done: nothing was left to go on with
+
+
 def test_a_grid_may_depend_on_the_constants() -> None:
     asked: list[int] = []
 
@@ -114,13 +158,15 @@ def test_what_is_kept_is_not_tried_again(tmp_path: Path) -> None:
         tried.append(dict(setting))
         return Trial(setting, us=float(setting["n"]))
 
-    first = sweep("k", "v1", list(settings({"n": (3, 1)})), attempt)
+    first = sweep("k", "v1", list(settings({"n": (3, 1)})), here(attempt))
     first.write(path)
     assert Tuned.read(path) == first
-    again = sweep("k", "v1", list(settings({"n": (3, 1, 2)})), attempt, known=Tuned.read(path))
+    again = sweep(
+        "k", "v1", list(settings({"n": (3, 1, 2)})), here(attempt), known=Tuned.read(path)
+    )
     assert tried == [{"n": 3}, {"n": 1}, {"n": 2}]
     assert [each.constants["n"] for each in again.trials] == [1, 2, 3]
-    sweep("k", "v2", list(settings({"n": (3,)})), attempt, known=Tuned.read(path))
+    sweep("k", "v2", list(settings({"n": (3,)})), here(attempt), known=Tuned.read(path))
     assert len(tried) == 4  # another program: nothing is known of it
 
 
@@ -129,7 +175,7 @@ def test_jobs_are_processes() -> None:
         "k",
         "",
         list(settings({"n": (1, 2)})),
-        lambda s: Trial(s, float(os.getpid())),
+        here(lambda s: Trial(s, float(os.getpid()))),
         executor=Executor(2),
     )
     assert {each.us for each in found.trials} - {os.getpid()}
@@ -142,7 +188,7 @@ def test_a_call_that_no_setting_makes_right_is_told(wrong: Any) -> None:
 
 
 def test_nothing_right_is_told() -> None:
-    none = sweep("k", "", [{"n": 1}], lambda setting: Trial(setting, reason="E6: a race"))
+    none = sweep("k", "", [{"n": 1}], here(lambda s: Trial(s, reason="E6: a race")))
     with pytest.raises(UsageError, match="no setting of k is right"):
         none.best  # noqa: B018
     with pytest.raises(UsageError, match="is no result of tuning"):

@@ -7,7 +7,7 @@ the file is run anew for each of its values, and what is ranked is the time of a
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,11 +22,12 @@ from ptokit.cli.declared import Argument, Option
 from ptokit.cli.launches import Asked, Call
 from ptokit.cli.module_constants import constants_of, declared_choices
 from ptokit.cli.sources import read_text
-from ptokit.cli.spreading import HowMany, TaskSeconds, executor
+from ptokit.cli.spreading import Cluster, HowMany, Resume, TaskSeconds, executor
 from ptokit.kernels.launch import unheard
-from ptokit.tasks import Executor, progress
+from ptokit.kernels.sending import Sent, timed
+from ptokit.tasks import Executor, Work, progress
 from ptokit.timing.params import load
-from ptokit.timing.tuning import Trial, Tuned, settings, sweep, trial
+from ptokit.timing.tuning import Trial, Tries, Tuned, settings, sweep, trial
 
 
 def command(
@@ -40,7 +41,9 @@ def command(
         Path | None, Option("-o", "--output", help="Where the result is kept.")
     ] = None,
     jobs: HowMany = "1",
+    cluster: Cluster = "",
     task_seconds: TaskSeconds = None,
+    resume: Resume = False,
     check: Annotated[
         bool, Option("--check/--no-check", help="Run each setting, and discard races.")
     ] = True,
@@ -53,7 +56,7 @@ def command(
     if not is_python(file, text):
         raise usage_error("tune", "tune takes Python files: a text has no constants to choose")
     over = dict(choice(word, "--set") for word in choices or ())
-    spread = executor(jobs, seconds=task_seconds)
+    spread = executor(jobs, cluster, task_seconds)
     place = output or file.with_suffix(".tune.json")
     found: list[Tuned] = []
     seen: set[Any] = set()
@@ -62,7 +65,7 @@ def command(
     at_the_top = _constants_of_the_file(text, over, calls)
     if at_the_top:
         known = Tuned.read(place) if place.exists() else None
-        how: dict[str, Any] = {"check": check, "jobs": spread, "known": known}
+        how: dict[str, Any] = {"check": check, "jobs": spread, "known": known, "resume": resume}
         found.append(_swept(asked, calls, at_the_top, over, allow=tuple(allow or ()), **how))
     for call in () if at_the_top else calls:
         swept = {**call.kernel.choices, **over}
@@ -72,7 +75,7 @@ def command(
         seen.add(key)
         fixed = {name: value for name, value in call.options.items() if name not in swept}
         known = Tuned.read(place) if place.exists() and not found else None
-        how = {"over": over, "jobs": spread, "check": check, "known": known}
+        how = {"over": over, "jobs": spread, "check": check, "known": known, "resume": resume}
         allowed = tuple(allow or ())
         found.append(call.kernel.tune(call.blocks, call.args, **how, allow=allowed, **fixed))
     if not found:
@@ -110,25 +113,33 @@ def _swept(
     jobs: Executor,
     allow: tuple[str, ...],
     known: Tuned | None,
+    resume: bool,
 ) -> Tuned:
     """Every setting of the file's constants, together with those of its kernels."""
     of_kernels = {name: v for call in calls for name, v in call.kernel.choices.items()}
     of_kernels |= {name: v for name, v in over.items() if name not in at_the_top}
     wanted = list(settings({**at_the_top, **of_kernels}))
 
-    def attempt(setting: Mapping[str, Any]) -> Trial:
+    def launched(setting: Mapping[str, Any]) -> Iterator[Call]:
         constants = {name: setting[name] for name in at_the_top}
         own = {name: setting[name] for name in of_kernels}
+        for call in replace(asked, constants=constants, past_errors=False).calls():
+            yield replace(call, options={**call.options, **own, "allow": allow})
 
-        def us() -> float:
-            return sum(
-                call.kernel.checked_us(
-                    call.blocks, call.args, check, allow=allow, **{**call.options, **own}
-                )
-                for call in replace(asked, constants=constants, past_errors=False).calls()
-            )
+    def attempt(setting: Mapping[str, Any]) -> Trial:
+        return trial(
+            setting,
+            lambda: sum(
+                call.kernel.checked_us(call.blocks, call.args, check, **call.options)
+                for call in launched(setting)
+            ),
+        )
 
-        return trial(setting, us)
+    def sent(setting: Mapping[str, Any]) -> list[Sent]:
+        return [
+            call.kernel[call.blocks].sent(tuple(call.args), call.options)
+            for call in launched(setting)
+        ]
 
     names = sorted({call.kernel.name for call in calls})
     targets = {call.kernel.programs.target(asked.target).name for call in calls}
@@ -137,9 +148,9 @@ def _swept(
     digest = sha256(about.encode()).hexdigest()[:16]
     with progress(len(wanted), "settings", 2) as done:
         told = done or unheard
-        return sweep(
-            ", ".join(names), digest, wanted, attempt, executor=jobs, known=known, done=told
-        )
+        tries = Tries(attempt, sent, Work(timed, (check,)))
+        how: dict[str, Any] = {"executor": jobs, "known": known, "resume": resume, "done": told}
+        return sweep(", ".join(names), digest, wanted, tries, **how)
 
 
 def choice(word: str, option: str) -> tuple[str, Sequence[Any]]:

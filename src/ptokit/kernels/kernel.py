@@ -29,7 +29,7 @@ from ptokit.kernels.programs import ProgramCache
 from ptokit.kernels.source import Source
 from ptokit.machine.scheduler import MOST_BLOCKS
 from ptokit.passes.pipe_rules import refuse_deeper_copies
-from ptokit.tasks import Executor, Jobs, progress
+from ptokit.tasks import Executor, Jobs, Work, progress
 
 if TYPE_CHECKING:
     from ptokit.repair.search import Repair, Trial
@@ -258,6 +258,7 @@ class Kernel:
         check: bool = True,
         jobs: Jobs = 1,
         known: Tuned | None = None,
+        resume: bool | None = None,
         data: bool = False,
         **options: Any,
     ) -> Tuned:
@@ -265,11 +266,13 @@ class Kernel:
 
         A constant declares its values, `*, tile: Literal[64, 128] = 64`, or `over` does. The grid
         may be a function of them. What breaks a rule, does not fit or, unless `check` is False,
-        races is discarded with the reason. `jobs` spreads the settings over processes; `known` is
-        an earlier result, of which nothing is tried again that depends on the same.
+        races is discarded with the reason. `jobs` spreads the settings over processes or a cluster;
+        `known` is an earlier result, of which nothing is tried again that depends on the same. With
+        `resume` what was tried is kept until all is: True goes on where a call was stopped.
         """
+        from ptokit.kernels.sending import Sent, timed
         from ptokit.timing.params import load as load_params
-        from ptokit.timing.tuning import settings, sweep, trial
+        from ptokit.timing.tuning import Tries, settings, sweep, trial
 
         values = {**self.choices, **(over or {})}
         if not values or not all(isinstance(v, Sequence) and v for v in values.values()):
@@ -280,10 +283,17 @@ class Kernel:
                 fix="*, tile: Literal[64, 128] = 64, or tune(..., over={'tile': (64, 128)})",
             )
 
+        def blocks(setting: Mapping[str, Any]) -> int:
+            return grid(**setting) if callable(grid) else grid
+
         def attempt(setting: Mapping[str, Any]) -> TunedTrial:
-            blocks = grid(**setting) if callable(grid) else grid
             how = {**options, **setting}
-            return trial(setting, lambda: self.checked_us(blocks, args, check, data=data, **how))
+            return trial(
+                setting, lambda: self.checked_us(blocks(setting), args, check, data=data, **how)
+            )
+
+        def sent(setting: Mapping[str, Any]) -> Sequence[Sent]:
+            return [self[blocks(setting)].sent(tuple(args), {**options, **setting})]
 
         wanted = list(settings(values))
         sizes = [getattr(a, "shape", a) for a in args]
@@ -297,9 +307,10 @@ class Kernel:
                 self.name,
                 digest,
                 wanted,
-                attempt,
+                Tries(attempt, sent, Work(timed, (check, data))),
                 executor=Executor.of(jobs),
                 known=known,
+                resume=resume,
                 done=done or unheard,
             )
 

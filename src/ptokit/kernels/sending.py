@@ -19,6 +19,7 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoWarning
 from ptokit.base.layout import raw_bytes
 from ptokit.machine.scheduler import Schedule
+from ptokit.timing.tuning import Trial, trial
 
 if TYPE_CHECKING:
     from ptokit.kernels.launch import Launch
@@ -71,6 +72,22 @@ def swept(data: tuple[int, Sequence[int | None]], cells: Sequence[Sent]) -> Swep
     for seed in seeds:
         found = found.joined(_run(sent, seed))
     return found
+
+
+def timed(
+    data: tuple[Mapping[str, Any], Sequence[Sent]], check: bool, computes: bool = False
+) -> Trial:
+    """Try a setting of which the launches were sent."""
+    setting, launches = data
+    return trial(
+        setting,
+        lambda: sum(
+            each.launch.kernel.checked_us(
+                each.launch.blocks, each.values(), check, data=computes, **each.options
+            )
+            for each in launches
+        ),
+    )
 
 
 def _run(sent: Sent, seed: int | None) -> Swept:

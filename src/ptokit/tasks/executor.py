@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -57,11 +56,6 @@ class Executor:
     def is_here(self) -> bool:
         """Whether all is done in this very process."""
         return self.jobs == 1 and not (self.address or self.seconds or self.apart)
-
-    @property
-    def nearby(self) -> Executor:
-        """The same in processes of this machine, for functions that cannot be sent."""
-        return replace(self, jobs=_cores(), address="") if self.is_remote else self
 
     def results(
         self,

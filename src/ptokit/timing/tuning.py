@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -20,7 +21,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.files import write_text
-from ptokit.tasks import Executor, Task, Work
+from ptokit.tasks import Executor, Journal, Task, Work
 
 _SHOWN = 20  # settings of a table
 
@@ -117,32 +118,71 @@ def settings(choices: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         yield dict(zip(choices, values, strict=True))
 
 
+@dataclass(frozen=True)
+class Tries:
+    """How settings are tried.
+
+    Processes of this machine take `here` as it is. Other machines are `sent` the launches of a
+    setting as data, and do `there` with both; what cannot be sent is tried here.
+    """
+
+    here: Callable[[Mapping[str, Any]], Trial]
+    sent: Callable[[Mapping[str, Any]], Any]
+    there: Work
+
+    def results(
+        self, left: Sequence[Mapping[str, Any]], executor: Executor, journal: Journal | None
+    ) -> Iterator[Trial]:
+        """What became of each setting, as it comes."""
+        stayed: list[Trial] = []
+
+        def tasks() -> Iterator[Task]:
+            for setting in left:
+                name, launches = repr(dict(setting)), None
+                is_known = journal is not None and journal.known(name) is not None
+                if executor.is_remote and not is_known:
+                    try:
+                        launches = self.sent(setting)
+                    except PtoError:  # it breaks a rule, or is Python that no text says
+                        stayed.append(self.here(setting))
+                        continue
+                yield Task(name, (setting, launches) if executor.is_remote else (setting,))
+
+        work = self.there if executor.is_remote else Work(lambda data: self.here(*data))
+        for each in executor.results(work, tasks(), journal=journal):
+            yield replace(each.get(), constants=each.task.data[0])  # a journal has lists for tuples
+        yield from stayed
+
+
 def sweep(
     kernel: str,
     about: str,
     wanted: Sequence[Mapping[str, Any]],
-    attempt: Callable[[Mapping[str, Any]], Trial],
+    tries: Tries,
     *,
     executor: Executor = Executor(),  # noqa: B008 - which is frozen
     known: Tuned | None = None,
+    resume: bool | None = None,
     done: Callable[[int], object] = lambda _: None,
 ) -> Tuned:
-    """Try every setting, on this machine; what an earlier result has tried is taken from it.
+    """Try every setting; what an earlier result has tried is taken from it.
 
-    `done` is told how many more were tried.
+    With `resume` what was tried is kept until all is: True goes on where a sweep was stopped, False
+    begins anew. `done` is told how many more were tried.
     """
     same = known is not None and (known.kernel, known.about) == (kernel, about)
     kept = known.trials if known is not None and same else ()
     found = [each for each in kept if each.constants in wanted]
     done(len(found))
     left = [each for each in wanted if each not in [trial.constants for trial in found]]
-    tasks = (Task(repr(dict(each)), each) for each in left)
-    for each in executor.nearby.results(Work(attempt), tasks):
-        found.append(each.get())
-        done(1)
+    asked = nullcontext() if resume is None else Journal.of((kernel, about), Trial, resume=resume)
+    with asked as journal:
+        for each in tries.results(left, executor, journal):
+            found.append(each)
+            done(1)
     order = [*map(dict, wanted)]
     ranked = sorted(found, key=lambda t: (bool(t.reason), t.us, order.index(dict(t.constants))))
     return Tuned(kernel, about, tuple(ranked))
 
 
-__all__ = ["Trial", "Tuned", "settings", "sweep", "trial"]
+__all__ = ["Trial", "Tries", "Tuned", "settings", "sweep", "trial"]

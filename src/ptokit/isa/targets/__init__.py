@@ -139,6 +139,10 @@ class Target:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process it is the one of that process: targets are told apart by identity."""
+        return target, (self.name, dict(self.overrides))
+
 
 @lru_cache(maxsize=256)
 def _overridden(target: Target, values: tuple[tuple[str, int], ...]) -> Target:
