@@ -19,11 +19,11 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoWarning
 from ptokit.base.layout import raw_bytes
 from ptokit.machine.scheduler import Schedule
-from ptokit.timing.tuning import Trial, trial
 
 if TYPE_CHECKING:
     from ptokit.kernels.launch import Launch
     from ptokit.machine.explore import Explorer
+    from ptokit.timing.tuning import Trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,8 @@ def timed(
     data: tuple[Mapping[str, Any], Sequence[Sent]], check: bool, computes: bool = False
 ) -> Trial:
     """Try a setting of which the launches were sent."""
+    from ptokit.timing.tuning import trial  # few launches are tried
+
     setting, launches = data
     return trial(
         setting,
