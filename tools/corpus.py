@@ -38,8 +38,8 @@ from ptokit.ir.core import Module
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
 from ptokit.isa.targets import TILE_LIBRARY, Target
-from ptokit.passes.finish import Steps
 from ptokit.passes.reduce_sync import Count, count, total
+from ptokit.passes.steps import Steps
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from journal import Journal, TimeUp, apart, followed, limited

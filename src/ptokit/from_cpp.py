@@ -47,7 +47,8 @@ from ptokit.native.lowering import lowered
 from ptokit.native.recording import Recorded, Recorder
 from ptokit.native.records import Memory
 from ptokit.native.runtime import Runtime
-from ptokit.passes.finish import AS_WRITTEN, finish
+from ptokit.passes.finish import finish
+from ptokit.passes.steps import AS_WRITTEN
 
 AN_ARRAY, A_WHOLE = 1, 2  # categories of parameters
 

@@ -21,10 +21,10 @@ from ptokit.base.location import Location
 from ptokit.frontend.advice import at_the_users_line
 from ptokit.frontend.arguments import admitted, as_passed, is_parameter, leaves_of
 from ptokit.frontend.declared import MISSING, declared, sample
+from ptokit.frontend.drawn import Drawn
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.outside import Outside
 from ptokit.frontend.policies import policy_for
-from ptokit.frontend.reread import reread
 from ptokit.frontend.sections import guarded
 from ptokit.frontend.session import MODES
 from ptokit.frontend.trees import is_record, taken_apart
@@ -35,13 +35,13 @@ from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.machine.foreign import carries_array
 from ptokit.machine.gm import as_array
-from ptokit.passes.finish import AS_WRITTEN, FINISHED, finish
+from ptokit.passes.finish import finish
+from ptokit.passes.steps import AS_WRITTEN, FINISHED
 
 if TYPE_CHECKING:
     from ptokit.from_text import TextSource
 
 # What runs the body: one stream that plays every part, one kind of core, or a whole cluster.
-_SEED = 7  # of the arrays that a signature declares
 CORES = {"single": ("mix",), "cube": ("cube",), "vector": ("vector",), "mix": ("cube", "vector")}
 
 
@@ -173,7 +173,7 @@ class PythonSource:
                 site=Location(code.co_filename, code.co_firstlineno),
                 kind=PtoError,
             )
-        rng = np.random.default_rng(_SEED)
+        rng = Drawn()
         values = {
             name: sample(kind, rng) if isinstance(kind, ArrayType) else kind
             for name, kind in parameters.items()
@@ -193,6 +193,8 @@ class PythonSource:
         return written_source(module), self.programs(module, arguments).args
 
     def rewritten(self, text: str) -> PythonSource:
+        from ptokit.frontend.reread import reread  # few functions are changed
+
         return replace(self, function=reread(cast(FunctionType, self.function), text))
 
     def __str__(self) -> str:

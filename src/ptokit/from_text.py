@@ -36,13 +36,14 @@ from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import TILE_LIBRARY, Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.passes.call_graph import connected
-from ptokit.passes.finish import Steps, finish
+from ptokit.passes.finish import finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.open_scopes import open_scopes
 from ptokit.passes.run_time_sizes import with_run_time_sizes
 from ptokit.passes.scales import with_scale_layouts, with_scale_memories
 from ptokit.passes.spell_out import spelled_out
+from ptokit.passes.steps import Steps
 from ptokit.passes.unfold import unfolded
 from ptokit.passes.verify import Verify
 

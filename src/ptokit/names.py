@@ -167,4 +167,4 @@ __all__ += _types.__all__
 
 _late("ptokit.comm")  # few kernels talk to other devices
 globals()["comm"] = import_module("ptokit.comm")
-LOADED = {name: value for name, value in globals().items() if name in {*__all__} - _LATE.keys()}
+LOADED = {name: globals()[name] for name in __all__ if name not in _LATE}

@@ -107,6 +107,21 @@ class _Ways:
         f: list[int] = field(default_factory=list[int], init=False, hash=False)
         kind: ClassVar[str] = "values"
 
+    class Plain:
+        a: int
+        b: str = "x"
+        c: list[int] = field(default_factory=list[int], repr=False)
+        d: float = field(default=1.5, compare=False)
+        e: int = field(default=2, init=False)
+        f: list[int] = field(default_factory=list[int], init=False, hash=False)
+
+    class Prepared:
+        a: int
+        b: list[int] = field(default_factory=list[int])
+
+        def __post_init__(self) -> None:
+            self.b.append(self.a)
+
     class Equal:
         a: int
 
@@ -149,8 +164,11 @@ def described(kind: Any, has_eq: bool, has_repr: bool) -> dict[str, str]:
         "places": str(kind.__match_args__),
         "signature": str(inspect.signature(kind)),
         "annotations": str(inspect.get_annotations(kind.__init__)),
-        "values": str(vars(one)),
-        "of the class": str(getattr(kind, "e", None)),
+        "values": str([(f.name, getattr(one, f.name)) for f in dataclasses.fields(kind)]),
+        "slots": str((getattr(kind, "__slots__", None), hasattr(one, "__dict__"))),
+        "state": str(one.__reduce_ex__(4)[2]),
+        "added": answer(lambda: setattr(kind(*given), "other", 8)),
+        "of the class": str(vars(kind).get("e")).partition(" of ")[0],
         "too many": answer(lambda: kind(1, 2, 3, 4, 5, 6, 7)),
         "assigned": answer(lambda: setattr(one, "a", 8)),
         "deleted": answer(lambda: delattr(other, "a")),
@@ -162,7 +180,16 @@ def described(kind: Any, has_eq: bool, has_repr: bool) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"frozen": True}, {"eq": False}, {"repr": False}, {"frozen": True, "eq": False}],
+    [
+        {},
+        {"frozen": True},
+        {"eq": False},
+        {"repr": False},
+        {"frozen": True, "eq": False},
+        {"slots": True},
+        {"slots": True, "eq": False},
+        {"slots": True, "frozen": True},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("name", [name for name in vars(_Ways) if not name.startswith("_")])
@@ -172,7 +199,52 @@ def test_as_python_makes_them(name: str, options: dict[str, bool]) -> None:
         described(make(**options)(written(vars(_Ways)[name])), *asked)
         for make in (dataclass, dataclasses.dataclass)
     )
+    if options.keys() >= {"slots", "frozen"}:  # where Python 3.11 stumbles over its own class
+        for said in (ours, pythons):
+            for asked_for in ("added", *(("assigned", "deleted") if name == "Empty" else ())):
+                said.pop(asked_for)
     assert ours == pythons
+
+
+@dataclass(slots=True, frozen=True)
+class Slotted:
+    x: int
+    y: int = 2
+
+
+def test_slots() -> None:
+    made = Slotted(1)
+    assert pickle.loads(pickle.dumps(made)) == made == dataclasses.replace(made)
+    assert dataclasses.replace(made, y=3).y == 3
+
+    @dataclass(slots=True, frozen=True)
+    class More(Slotted):
+        z: int = 3
+
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'other'"):
+        made.other = 1  # type: ignore[attr-defined]
+    assert More.__slots__ == ("z",)
+    assert (More(1), hash(More(1))) == (More(1, 2, 3), hash((1, 2, 3)))
+    assert More.__qualname__.endswith("<locals>.More")
+
+
+def test_defaults_that_instances_would_share_are_refused() -> None:
+    @dataclass
+    class Shared:
+        a: list[int] = []  # noqa: RUF012
+
+    with pytest.raises(ValueError, match=r"Shared\.a: all instances would share"):
+        Shared()
+
+
+def test_fields_without_a_default_come_first() -> None:
+    @dataclass
+    class Behind:
+        a: int = 1
+        b: int  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match=r"Behind\.b: non-default argument"):
+        Behind(1, 2)
 
 
 def test_frozen() -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
+import operator
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+
+from ptokit.base.starting import parameters_of
 
 BEGIN = """
 import sys
@@ -71,3 +78,20 @@ assert ptokit.comm is comm
 def run(code: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "function",
+    [operator.add, operator.neg, len, divmod, pow, print, sorted, math.gcd, math.hypot, str.split,
+     lambda a, *, b: a, lambda *a: a, functools.wraps(len)(lambda x: x)],
+    ids=lambda function: function.__name__,
+)  # fmt: skip
+def test_parameters_are_those_of_the_signature(function: Any) -> None:
+    """Of what is written in C they are read from a text, where nothing else is said there."""
+    try:
+        wanted = tuple(inspect.signature(function).parameters)
+    except ValueError:  # nobody knows
+        with pytest.raises(ValueError, match="no signature"):
+            parameters_of(function)
+        return
+    assert parameters_of(function) == wanted

@@ -12,8 +12,9 @@ from ptokit.frontend.launch import Schedule
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.rewrite import same_module
 from ptokit.isa.targets import target
-from ptokit.passes.finish import OPEN, finish
+from ptokit.passes.finish import finish
 from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.steps import OPEN
 from ptokit.passes.verify import has_addresses
 from tests.passes.programs import random_program
 from tests.passes.test_auto_mode import run as execute

@@ -13,8 +13,9 @@ from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Module, Op
 from ptokit.ir.types import TileBufType
 from ptokit.isa.targets import target
-from ptokit.passes.finish import Steps, finish
+from ptokit.passes.finish import finish
 from ptokit.passes.place import Place
+from ptokit.passes.steps import Steps
 from tests.hazards.oracle import Order, Touch
 from tests.passes.evaluate import Evaluator
 from tests.passes.programs import random_program

@@ -15,9 +15,9 @@ from ptokit.ir.core import Block, Module
 from ptokit.ir.ordering import effects_of
 from ptokit.isa.effects import Pipe
 from ptokit.isa.targets import target
-from ptokit.passes.finish import Steps, finish
+from ptokit.passes.finish import finish
 from ptokit.passes.place import Place
-from ptokit.passes.sync_modes import MODES, Mode
+from ptokit.passes.steps import MODES, Mode, Steps
 from tests.passes.evaluate import Evaluator
 from tests.passes.programs import random_program
 from tests.passes.test_auto_mode import arguments, run

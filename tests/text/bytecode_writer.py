@@ -15,8 +15,9 @@ from ptokit.ir.attributes import (
     dict_text,
     float_bits,
 )
-from ptokit.ir.bytecode import _KNOWN, _ORDERS, _VARIANTS, MAGIC
+from ptokit.ir.bytecode import _KNOWN, _ORDERS, _VARIANTS
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.limits import MAGIC
 from ptokit.ir.types import FunctionType, ScalarType
 
 NUMBERS = {known.name: number for number, known in reversed(_KNOWN.items())}

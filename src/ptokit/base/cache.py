@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from pathlib import Path
 
 VARIABLE = "PTOKIT_CACHE"
@@ -55,4 +54,6 @@ class Kept:
 
 def _checksum(name: str, content: bytes) -> bytes:
     """Of a file and its name: one that was copied to another name fits as little as a torn one."""
+    from hashlib import sha256  # with which a library comes
+
     return sha256(name.encode() + b"\0" + content).digest()

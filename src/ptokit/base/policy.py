@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
 
 PROFILES = ("default", "strict", "release")
 
@@ -74,7 +75,7 @@ class Allowed(NamedTuple):
         return self.code + place + (f":{self.line}" if self.line else "")
 
 
-_COMMENT = re.compile(r"(?:#|//)\s*ptokit:\s*allow\s+([\w.\-]+(?:\s*,\s*[\w.\-]+)*)")
+_COMMENT = regex(r"(?:#|//)\s*ptokit:\s*allow\s+([\w.\-]+(?:\s*,\s*[\w.\-]+)*)")
 
 
 def allowed_in(line: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib.util import find_spec, module_from_spec
 from threading import RLock
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 
@@ -74,4 +74,8 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
         code = function.__code__
         if not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if isinstance(function, BuiltinFunctionType):  # whose signature is a text that must be read
+        first, *names, last = str(getattr(function, "__text_signature__", None) or ", ").split(", ")
+        if (first, last) == ("($module", "/)") and all(map(str.isidentifier, names)):
+            return tuple(names)
     return tuple(inspect.signature(function).parameters)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from ptokit.base.diagnostics import (
     rendered,
 )
 from ptokit.base.diagnostics import usage_error as _usage_error
+from ptokit.base.patterns import regex
 from ptokit.cli.answer import Exit, echo, failed, wants_json
 from ptokit.cli.declared import Option
 from ptokit.cli.plain_words import plainly
@@ -68,7 +68,7 @@ def main() -> None:
         sys.exit(code)
 
 
-_SWITCH = re.compile(r"--?((?:enable|emit|plan|disable)-[\w-]+)(?:=(true|false))?")
+_SWITCH = regex(r"--?((?:enable|emit|plan|disable)-[\w-]+)(?:=(true|false))?")
 
 
 def switches(words: Iterable[str]) -> Iterator[str]:

@@ -18,9 +18,8 @@ from ptokit.cli.steps import Asked, finishing
 from ptokit.frontend.policies import policy_for
 from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
-from ptokit.passes.finish import OPEN, Steps
 from ptokit.passes.reduce_sync import count
-from ptokit.passes.sync_modes import KEEP
+from ptokit.passes.steps import KEEP, OPEN, Steps
 
 
 class Level(StrEnum):

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.files import write_text
+from ptokit.base.patterns import regex
 from ptokit.base.starting import uncollected
 from ptokit.cli import (
     Allow,
@@ -41,12 +43,8 @@ from ptokit.cli.steps import Asked, finishing
 from ptokit.cli.verdicts import Checked, Rules, no_kernel
 from ptokit.ir.retired import DIALECTS
 from ptokit.ir.sections import sections
-from ptokit.isa.devices import TARGETS as DEVICES
-from ptokit.isa.targets import target
-from ptokit.isa.targets.defines import parse_defines
-from ptokit.machine.codes import CODES
 
-_IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
+_IMPORT = regex(r"^\s*(import|from)\s+\w", re.MULTILINE)
 
 
 @finishing
@@ -97,11 +95,18 @@ def command(
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule or cannot be checked."""
     names = targets_of(targets)
-    for name in names:
-        asked.on(target(name))
+    if asked.only_a5 and names:
+        from ptokit.isa.targets import target
+
+        for name in names:
+            asked.on(target(name))
     if dialect and dialect not in DIALECTS:
         raise usage_error("dialect", f"there is no dialect {dialect!r}", fix=" or ".join(DIALECTS))
-    overrides = parse_defines([] if any(map(is_cpp, files)) else define)
+    overrides: dict[str, int] = {}
+    if define and not any(map(is_cpp, files)):
+        from ptokit.isa.targets.defines import parse_defines
+
+        overrides = parse_defines(define)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     options: dict[str, Any] = {
         "level": asked.level or level,
@@ -117,8 +122,11 @@ def command(
     for path in files:
         name, text = shown_name(path), read_text(path)
         if is_python(path, text):  # what a text does not need is loaded here
-            with uncollected(for_good=True):
-                from ptokit.cli.python_file import Job, check_python
+            from ptokit.cli.python_file import Job, check_python
+
+            if len(files) > 1:  # each of them runs in a copy of this process: once for all
+                with uncollected(for_good=True):
+                    import_module("ptokit.cli.examining")
             job = Job(name, text, tuple(names), overrides, rules, is_script=run)
             verdict = check_python(job, seconds)
             complaints, kernels = verdict.found, verdict.checked
@@ -163,8 +171,13 @@ def command(
 
 def targets_of(words: str) -> list[str]:
     """Names of targets with commas between them; `all` stands for every device."""
+    if not words:  # then nothing of devices is loaded here
+        return []
+    from ptokit.isa.devices import TARGETS
+    from ptokit.isa.targets import target
+
     if words == "all":
-        return list(DEVICES)
+        return list(TARGETS)
     return [target(name).name for name in words.split(",") if name]
 
 
@@ -202,6 +215,8 @@ def _table(checked: list[tuple[str, Checked]]) -> list[str]:
 
 def _verdicts(found: list[Diagnostic]) -> list[str]:
     """One line per kind of fault: silent, or how often it was found."""
+    from ptokit.machine.codes import CODES
+
     counts = {code: sum(d.code == code for d in found) for code in CODES}
     lines: list[str] = []
     for code, (meaning, _) in CODES.items():
@@ -219,7 +234,8 @@ def _check_text(
     options: Mapping[str, Any],
 ) -> tuple[list[Diagnostic], list[Checked], str]:
     """What is wrong with a text, its kernels, and what it is taken for."""
-    from ptokit.from_text import loads  # which a file of Python does not need
+    with uncollected(for_good=True):
+        from ptokit.from_text import loads  # which a file of Python does not need
 
     name = shown_name(path)
     try:
@@ -252,6 +268,7 @@ def _run_text(
     """Run a text with all checkers on; every complaint."""
     from ptokit.cli.run import arguments
     from ptokit.from_text import loads
+    from ptokit.isa.targets import target
 
     program = loads(text, name)
     kernel = program.entry()

@@ -15,8 +15,9 @@ from ptokit.base.diagnostics import ProgramError, PtoError, usage_error
 from ptokit.base.usercode import compiled
 from ptokit.cli.check import is_python
 from ptokit.cli.cpp_file import CppCall
+from ptokit.cli.examining import declared_case, listed_cases, raised
 from ptokit.cli.module_constants import replaced
-from ptokit.cli.python_file import declared_case, listed_cases, not_python, raised
+from ptokit.cli.python_file import not_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import GIVEN, is_cpp, read_text, refuse_words, shown_name
 from ptokit.from_text import loads

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.location import Location
-from ptokit.ir.bytecode import MAGIC, is_bytecode
-from ptokit.ir.limits import TextLimits, decoded, first_bytes, read_source
+from ptokit.ir.limits import MAGIC, TextLimits, decoded, first_bytes, read_source
 
 if TYPE_CHECKING:
     from ptokit.from_text import Program
@@ -42,7 +41,7 @@ def is_cpp(file: Path) -> bool:
 
 def read_own_text(path: Path) -> str:
     """As `read_text`, of a file that is written again afterwards: of bytecode there is no text."""
-    if path.is_file() and is_bytecode(first_bytes(path, len(MAGIC))):
+    if path.is_file() and first_bytes(path, len(MAGIC)) == MAGIC:
         raise usage_error(
             "file",
             f"{path} is bytecode, which is not rewritten",
@@ -78,6 +77,14 @@ def shown_name(path: Path) -> str:
 
 def load_program(path: Path) -> Program:
     """The program in a file, or from standard input."""
+    if path.suffix == ".py":
+        raise usage_error(
+            "file",
+            f"{path} is a file of Python, which is not executed here: this command takes PTO text",
+            fix=f"run it with `python {path}`; `ptokit check {path}` checks its kernels, and "
+            "`.text(...)` of a kernel is its PTO text",
+            site=Location(str(path), 0),
+        )
     from ptokit.from_text import loads
 
     return loads(read_text(path), shown_name(path))

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from inspect import signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import usage_error
 from ptokit.cli.declared import Option
-from ptokit.isa.targets import Target
-from ptokit.passes import sync_modes
-from ptokit.passes.finish import Steps
-from ptokit.passes.sync_modes import MODES
+from ptokit.passes import steps
+from ptokit.passes.steps import MODES, Steps
+
+if TYPE_CHECKING:
+    from ptokit.isa.targets import Target
 
 
 class Level(StrEnum):
@@ -140,11 +141,11 @@ def read(
     """What the command line asks for."""
     level = _level(pto_level)
     modes = {
-        INSERT_SYNC: (insert_sync, sync_modes.INSERT),
-        BUFID_SYNC: (bufid_sync, sync_modes.BUFID),
-        BARRIER_ALL: (barrier_all, sync_modes.BARRIER_ALL),
-        GRAPH_SOLVER: (graph_solver, f"{sync_modes.GRAPH_SOLVER}:{graph_ids}"),
-        CANONICAL: (canonical, f"{sync_modes.CANONICAL}:{canonical_ids}"),
+        INSERT_SYNC: (insert_sync, steps.INSERT),
+        BUFID_SYNC: (bufid_sync, steps.BUFID),
+        BARRIER_ALL: (barrier_all, steps.BARRIER_ALL),
+        GRAPH_SOLVER: (graph_solver, f"{steps.GRAPH_SOLVER}:{graph_ids}"),
+        CANONICAL: (canonical, f"{steps.CANONICAL}:{canonical_ids}"),
     }
     given = [word for word, (is_given, _) in modes.items() if is_given]
     if len(given) > 1:

@@ -10,6 +10,7 @@ from functools import cache
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError
+from ptokit.base.patterns import regex
 from ptokit.from_text import loads
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.instructions import forms_by_mnemonic, forms_called
@@ -20,9 +21,9 @@ from ptokit.report.micro_pages import page as micro_page
 from ptokit.report.pages import markdown
 
 # A name of an operation, of a value, of a function, or of something in Python.
-_WORD = re.compile(r"[%@#!]?[A-Za-z0-9_][\w.$]*|[%@][\w$]+")
-_ENDS = re.compile(r"\r\n|\n|\r")
-_MADE = re.compile(r"(%[\w$]+)(?::\d+)?")  # values on the left of `=`, or arguments of a block
+_WORD = regex(r"[%@#!]?[A-Za-z0-9_][\w.$]*|[%@][\w$]+")
+_ENDS = regex(r"\r\n|\n|\r")
+_MADE = regex(r"(%[\w$]+)(?::\d+)?")  # values on the left of `=`, or arguments of a block
 
 
 @dataclass(frozen=True)

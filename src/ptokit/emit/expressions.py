@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.arithmetic import Arithmetic
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr
 from ptokit.ir.types import F64, OpaqueType, ScalarType, Type

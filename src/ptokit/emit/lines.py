@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
+from ptokit.base.patterns import regex
 from ptokit.ir.origins import written as origin_of
 
-_COMMENT = re.compile(r"\s*(?:#|//)\s?(.*)")
+_COMMENT = regex(r"\s*(?:#|//)\s?(.*)")
 GUARD = "__PTO_AUTO__"
 
 

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.patterns import regex
 from ptokit.emit.spelling import brackets, name_of
 from ptokit.emit.words import template_text
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Attr, Insn
 
-_CALL = re.compile(r"(?:.*= )?((?:\w+(?:::|\.))*\w+)(?:<(.*)>)?\((.*)\);?", re.DOTALL)
+_CALL = regex(r"(?:.*= )?((?:\w+(?:::|\.))*\w+)(?:<(.*)>)?\((.*)\);?", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from ptokit.base.patterns import regex
 from ptokit.emit.expressions import keeps_type
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.dialects import arith, definition_of, memory, scf, sync, system
@@ -11,7 +10,7 @@ from ptokit.ir.flow import is_terminator
 from ptokit.ir.types import PtrType
 
 # Names that say nothing: numbers of a printer, results of arithmetic, constants by their value.
-_UNNAMED = re.compile(
+_UNNAMED = regex(
     r"_?\d+|c(m|neg)?\d+(_\w+)?|chosen\d*|break|continue|return"
     r"|(v|cst|const|addr|true|false|arg|part|view|slot|tile)\d*(_\d+|_[iuf]\d+|_index)*"
 )

@@ -8,9 +8,10 @@ this must amount to, the reference engine says.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.diagnostics import fail
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines import (
     aggregate_ops,
     async_ops,

@@ -7,7 +7,7 @@ tiles and their storage, FIFOs, the function that runs - is the same for all of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from ptokit.isa.groups import ViewGroup
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, Pointer, TileObject
-from ptokit.machine.vector_unit import VectorUnit
+
+if TYPE_CHECKING:
+    from ptokit.machine.vector_unit import VectorUnit
 
 Made = TypeVar("Made", TileObject, ConvObject)
 

@@ -22,18 +22,14 @@ from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects import Definition, definition_of, func, micro, scf
 from ptokit.ir.flow import is_terminator
-from ptokit.ir.micro_calls import SPACES, arguments, element_of, typed
 from ptokit.ir.types import PtrType
 from ptokit.isa.effects import Pipe
-from ptokit.isa.micro.scopes import carrier
-from ptokit.machine.micro_calls import call_of, perform
 from ptokit.machine.objects import Pointer
 from ptokit.machine.registers import LocalPointer
-from ptokit.machine.vector_unit import Address, VectorUnit, Work
-from ptokit.machine.vector_unit import Code as Written
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
+    from ptokit.machine.vector_unit import Address, VectorUnit, Work
 
 
 # ---- inside a scope ----------------------------------------------------------------------------
@@ -75,6 +71,9 @@ def _inner(op: Op) -> Step:
 
 
 def _operation(op: Op) -> Step:
+    from ptokit.ir.micro_calls import arguments, typed  # where there are some
+    from ptokit.machine.micro_calls import call_of  # where there are some
+
     call, place, results = call_of(typed(op)), op.location, tuple(op.results)
     fetch = arguments(op)
     if len(results) == 1:
@@ -190,6 +189,8 @@ _CONTROL: dict[Definition | None, Callable[[Op], Step]] = {
 
 def _access(op: Op, frame: Frame) -> Work:
     """What an access of the scalar unit to one element does."""
+    from ptokit.machine.vector_unit import Work  # where there are some
+
     pointer, offset, value = (op.operand(n) for n in ("ptr", "offset", "value"))
     assert pointer is not None
     assert offset is not None
@@ -216,6 +217,8 @@ def _element(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _element_beside(run: Interpreter, op: Op, frame: Frame) -> None:
     """Beside scopes: an instruction of the scalar unit that reaches on-chip memory."""
+    from ptokit.isa.micro.scopes import carrier  # where there are some
+
     assert op.insn is not None
     instruction = carrier(op.insn.name, Pipe.S)
     found = run.machine.execute(instruction, [_access(op, frame)], (), op.location)
@@ -228,6 +231,8 @@ def _element_beside(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _castptr(run: Interpreter, op: Op, frame: Frame) -> None:
     """An address, or a pointer, as a pointer of another type; or the address of a pointer."""
+    from ptokit.ir.micro_calls import SPACES, element_of  # where there are some
+
     given, wanted = frame[op.operands[0]], op.result.type
     if not isinstance(wanted, PtrType):
         if isinstance(op.operands[0].type, PtrType) and op.operands[0].type.space:
@@ -269,6 +274,10 @@ def _used(block: Block) -> set[Value]:
 
 
 def _scope(run: Interpreter, op: Op, frame: Frame) -> None:
+    from ptokit.isa.micro.scopes import carrier  # where there are some
+    from ptokit.machine.vector_unit import Code as Written  # where there are some
+    from ptokit.machine.vector_unit import Work  # where there are some
+
     (body,) = op.regions
     prepared_ = run.scopes.get(body)
     if prepared_ is None:
@@ -292,6 +301,9 @@ def _scope(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _beside(run: Interpreter, op: Op, frame: Frame) -> None:
     """An operation that is an instruction by itself."""
+    from ptokit.ir.micro_calls import arguments, typed  # where there are some
+    from ptokit.machine.micro_calls import call_of, perform  # where there are some
+
     prepared_ = run.scopes.get(op)
     if prepared_ is None:
         given = typed(op)

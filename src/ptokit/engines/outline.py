@@ -12,8 +12,9 @@ in the order of the program at either end: who waits for whom changes nothing ab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines import micro_ops, sync_ops
 from ptokit.engines.fast import Code, FastInterpreter, Prepared, fast_step
 from ptokit.engines.steps import Step

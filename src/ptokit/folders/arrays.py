@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 
 import ml_dtypes
@@ -11,9 +10,10 @@ import numpy as np
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.dtypes import ArrayType, DType, dtype
 from ptokit.base.layout import Array
+from ptokit.base.patterns import regex
 from ptokit.frontend.declared import sample
 
-_SHAPED = re.compile(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+_SHAPED = regex(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
 
 
 def array_for(word: str, name: str, kind: DType | None = None) -> Array:

@@ -15,28 +15,27 @@ from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, usage_error
+from ptokit.base.patterns import regex
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_CASTS = re.compile(r"\b(?:reinterpret|static|const)_cast<[^>]*>|\([^()]*\*\s*\)|\(\w+_t\)")
-_NAME = re.compile(r"(\w+)\s*$")
-_LAST_NAME = re.compile(r"(\w+)\W*$")
-_FILE = re.compile(r"\"(?:\./)?([\w.]+\.bin)\"")
-_READ = re.compile(  # a file, and where it goes: at once, or behind its size
+_COMMENT = regex(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CASTS = regex(r"\b(?:reinterpret|static|const)_cast<[^>]*>|\([^()]*\*\s*\)|\(\w+_t\)")
+_NAME = regex(r"(\w+)\s*$")
+_LAST_NAME = regex(r"(\w+)\W*$")
+_FILE = regex(r"\"(?:\./)?([\w.]+\.bin)\"")
+_READ = regex(  # a file, and where it goes: at once, or behind its size
     r"\b[Rr]ead\w+\(\s*\"(?:\./)?([\w.]+)\"\s*,(?:\s*(&?\w+)\s*,|[^;,]*,)?\s*(&?\w+)"
 )
-_WRITE = re.compile(r"\b[Ww]rite\w+\(\s*\"(?:\./)?([\w.]+)\"\s*,\s*(\w+)")
-_NUMBERED = re.compile(r"case\s+(\d+)\s*:\s*\w+\s*=\s*(\w+)\s*;")  # which buffer a number means
-_COPY = re.compile(r"\bmemcpy\(\s*(\w+)\s*,\s*(\w+)")
-_TO_DEVICE = re.compile(r"\baclrtMemcpy\(\s*(\w+)\s*,[^,]+,\s*(\w+)\s*,[^;]*HOST_TO_DEVICE")
-_CONSTANT = re.compile(r"\bconst(?:expr)?\s+\w+\s+(\w+)\s*(?:=\s*([^;]+)|\{([^}]*)\})\s*;")
-_VARIABLE = re.compile(
-    r"\b(?:u?int\d+_t|int|size_t|float)\s+(\w+)\s*(?:=\s*([^;]+)|\{([^}]*)\})\s*;"
-)
-_LAUNCH = re.compile(r"\b(Launch\w+)\s*\(([^;]*)\)\s*;")
+_WRITE = regex(r"\b[Ww]rite\w+\(\s*\"(?:\./)?([\w.]+)\"\s*,\s*(\w+)")
+_NUMBERED = regex(r"case\s+(\d+)\s*:\s*\w+\s*=\s*(\w+)\s*;")  # which buffer a number means
+_COPY = regex(r"\bmemcpy\(\s*(\w+)\s*,\s*(\w+)")
+_TO_DEVICE = regex(r"\baclrtMemcpy\(\s*(\w+)\s*,[^,]+,\s*(\w+)\s*,[^;]*HOST_TO_DEVICE")
+_CONSTANT = regex(r"\bconst(?:expr)?\s+\w+\s+(\w+)\s*(?:=\s*([^;]+)|\{([^}]*)\})\s*;")
+_VARIABLE = regex(r"\b(?:u?int\d+_t|int|size_t|float)\s+(\w+)\s*(?:=\s*([^;]+)|\{([^}]*)\})\s*;")
+_LAUNCH = regex(r"\b(Launch\w+)\s*\(([^;]*)\)\s*;")
 _LAUNCHER = (
     r"\bvoid\s+{name}\s*\(([^{{;]*?)\)\s*\{{(.*?)(\w+)\s*<<<\s*([^,]+),.*?>>>\s*\((.*?)\)\s*;"
 )
-_ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
+_ELEMENT = regex(r"(\w+)\[(\d+)\]")
 _SIZES = {"float": 4, "half": 2, "double": 8, "char": 1, "int": 4, "bfloat16_t": 2}
 
 

@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from ptokit.frontend.instruction import namespace, own_enumerations
 
-__all__ = [*namespace(), *own_enumerations()]  # pyright: ignore[reportUnsupportedDunderAll]
-globals().update(namespace(), **own_enumerations())
+_found = {**namespace(), **own_enumerations()}
+__all__ = [*_found]  # pyright: ignore[reportUnsupportedDunderAll]
+globals().update(_found)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import dis
 import random
+import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from types import CodeType, FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.outside import DEEPEST, contents, functions, is_users, parts, reads
 
 _PLAIN = (tuple, list, dict, set, frozenset, deque, MethodType, partial)
@@ -111,7 +113,7 @@ def _state(value: Any, depth: int = 0) -> Hashable:
         return None
     if isinstance(value, random.Random):
         return value.getstate()
-    if isinstance(value, np.random.Generator):
+    if "numpy.random" in sys.modules and isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     inner = () if depth == DEEPEST else parts(value)
     if not inner:

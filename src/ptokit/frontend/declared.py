@@ -17,6 +17,7 @@ import numpy as np
 
 from ptokit.base.dtypes import ArrayType
 from ptokit.base.layout import Array
+from ptokit.frontend.drawn import Drawn
 
 MISSING = inspect.Parameter.empty
 _INTEGERS = 8  # drawn below this: small enough for a count, an index or an exponent
@@ -43,7 +44,7 @@ def choices(function: Callable[..., Any]) -> Mapping[str, tuple[Any, ...]]:
     return found
 
 
-def sample(kind: ArrayType, rng: np.random.Generator) -> Array:
+def sample(kind: ArrayType, rng: np.random.Generator | Drawn) -> Array:
     """An array of a declared type: normally distributed, or small integers."""
     element = kind.element
     if element.is_float and not element.stores_codes:

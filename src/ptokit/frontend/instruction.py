@@ -33,7 +33,16 @@ from ptokit.machine.foreign import as_number, carries_array
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
 
 
-class Instruction:
+class Operation:
+    """What a kernel calls so that something is done: an instruction, or what it consists of."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Instruction(Operation):
     """One instruction of the API. Calling it runs it on the machine in force."""
 
     def __init__(self, insn: Insn) -> None:
@@ -156,7 +165,7 @@ class Instruction:
 
 
 @dataclass(slots=True, eq=False)
-class Specialised:
+class Specialised(Operation):
     """An instruction with its template arguments given."""
 
     _instruction: Instruction

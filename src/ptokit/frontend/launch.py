@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import (
     Diagnostic,
@@ -20,21 +20,21 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.base.entry import public
 from ptokit.base.location import user_frame
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
 from ptokit.machine.gm import as_array
-from ptokit.machine.jobs import Keeper, apart
 from ptokit.machine.machine import Machine
-from ptokit.machine.recording import Recording, taken_over
-from ptokit.machine.resident import Again, Resident, may_stay, resident
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 from ptokit.tasks.progress import progress
 
 if TYPE_CHECKING:
-    pass
+    from ptokit.machine.jobs import Keeper
+    from ptokit.machine.recording import Recording
+    from ptokit.machine.resident import Again, Resident
 
 __all__ = ["Options", "Outcome", "Schedule", "explore", "launch", "run"]
 
@@ -96,7 +96,11 @@ def run(
         again = None if options.again is None else options.again(outcome)
         return _Sent(outcome.warnings, outcome.events, outcome.verdict, outcome.chosen), again
 
-    if keeper is not None:
+    if keeper is not None:  # most kernels run in this process
+        from ptokit.machine.jobs import apart
+        from ptokit.machine.recording import taken_over
+        from ptokit.machine.resident import may_stay, resident
+
         stays: Resident | None = None
         if options.again is not None and may_stay(memory):
             back, stays = resident(sent, memory, keeper)

@@ -20,7 +20,7 @@ from ptokit.base.entry import hide_frames, public
 from ptokit.base.location import user_site
 from ptokit.frontend.arguments import unknown_names
 from ptokit.frontend.drafts import Draft, OnChipPointer, Writer
-from ptokit.frontend.instruction import kind_of
+from ptokit.frontend.instruction import Operation, kind_of
 from ptokit.frontend.scopes import writer_in_force
 from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr, StringAttr, UnitAttr
 from ptokit.ir.core import Value
@@ -48,7 +48,7 @@ _POINTERS = frozenset({*SPACES, "gm", "ptr"})
 
 
 @public
-class MicroOperation:
+class MicroOperation(Operation):
     """One micro-operation of the API; `wants_next`: the form that also moves the pointer."""
 
     def __init__(

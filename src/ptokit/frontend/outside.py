@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.location import is_users_file
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.lowering.heap import cells_of, is_mutable
 
 _MISSING = object()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.policy import Policy
 from ptokit.frontend.captured import Captured, Change, lost
 from ptokit.frontend.rank_sending import received, sent

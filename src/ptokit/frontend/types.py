@@ -32,7 +32,6 @@ from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.named_tiles import NAMED_TILES, NamedTile
-from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe
 from ptokit.machine.access import Access
@@ -49,16 +48,13 @@ __all__ = [
 
 def reject(violations: Iterable[Violation], what: str, spec: TileSpec | None = None) -> None:
     """Raise one error with every static rule that does not hold; of a tile, with sizes that do."""
-    found = [
-        Diagnostic(
-            v.code,
-            f"{what}: {v.rule}",
-            where(None),
-            tuple((name, str(value)) for name, value in v.got),
-            joined_advice(recipe(v.code), size_remedy(spec, v) if spec else ""),
-        )
-        for v in violations
-    ]
+    found: list[Diagnostic] = []
+    for v in violations:
+        from ptokit.isa.remedies import size_remedy  # for what is refused
+
+        advice = joined_advice(recipe(v.code), size_remedy(spec, v) if spec else "")
+        got = tuple((name, str(value)) for name, value in v.got)
+        found.append(Diagnostic(v.code, f"{what}: {v.rule}", where(None), got, advice))
     if found:
         raise ProgramError(found)
 

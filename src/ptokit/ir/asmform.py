@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, fail
+from ptokit.base.patterns import regex
 from ptokit.ir.attributes import (
     Attribute,
     BoolAttr,
@@ -36,7 +37,7 @@ from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import Type
 from ptokit.ir.typetext import suggestion
 
-_LINE = re.compile(r"\s*(?:%[\w.]+(?:\s*,\s*%[\w.]+)*\s*=\s*)?([A-Za-z_.][\w.]*)")
+_LINE = regex(r"\s*(?:%[\w.]+(?:\s*,\s*%[\w.]+)*\s*=\s*)?([A-Za-z_.][\w.]*)")
 _STRUCTURED = ("module", "func.func", "func", "return")
 # Names of attributes and values in the newer spelling that differ from ours.
 _KEYS = {"cmp": "cmpMode", "rnd": "rmode", "atomic": "atomicType"}

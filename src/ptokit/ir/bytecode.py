@@ -14,14 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
 from ptokit.ir.attributes import enumeration
+from ptokit.ir.limits import MAGIC
 
-MAGIC = b"PTOBC\0"
 _VERSION = 0
 _HEADER = 14
 _SECTIONS = {1: "strings", 2: "types", 3: "attributes", 4: "constants", 6: "module"}
@@ -88,9 +90,9 @@ _MASK = (4, 1, 2)  # bits of alloc_tile: an address, valid rows, valid columns
 _PREDICATES = 6
 _SEGMENTS = "operandSegmentSizes"
 
-_ENTRY = re.compile(r"([\w.]+)=(\d+\+?|[*v?])(?:>([\d*]+))?(?:\^(\d))?(?:!(\w))?")
-_OP_NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
-_VALUE_NAME = re.compile(r"\d+|[A-Za-z_]\w*", re.ASCII)
+_ENTRY = regex(r"([\w.]+)=(\d+\+?|[*v?])(?:>([\d*]+))?(?:\^(\d))?(?:!(\w))?")
+_OP_NAME = regex(r"[A-Za-z_][\w.]*", re.ASCII)
+_VALUE_NAME = regex(r"\d+|[A-Za-z_]\w*", re.ASCII)
 T = TypeVar("T")
 
 
@@ -121,11 +123,6 @@ def _known() -> dict[int, _Known]:
 
 
 _KNOWN = _known()
-
-
-def is_bytecode(data: bytes) -> bool:
-    """Whether the bytes of a file say that they are bytecode."""
-    return data.startswith(MAGIC)
 
 
 def as_text(data: bytes, file: str, most: int) -> str:

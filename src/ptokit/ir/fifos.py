@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, f32, i8, i32, u8
 from ptokit.base.enums import Direction, LayoutMode_t, QuantMode_t, ReluPreMode
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of
@@ -19,7 +19,6 @@ from ptokit.ir.dialects.fifo import GM_PIPE, OPENINGS, RESERVE, TRANSFERS
 from ptokit.ir.dialects.memory import DECLARE_VIEW
 from ptokit.ir.flow import allocates
 from ptokit.ir.types import PlacedType, TileBufType, bytes_of
-from ptokit.isa.binding import SET_QUANT_SCALAR, SET_QUANT_VECTOR
 from ptokit.isa.fifos import FixpipeParams, PipeSpec
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -138,6 +137,8 @@ class Epilogue(NamedTuple):
     @property
     def setter(self) -> Insn | None:
         """The instruction that gives the scales it needs."""
+        from ptokit.isa.binding import SET_QUANT_SCALAR, SET_QUANT_VECTOR  # where a FIFO quantises
+
         quant = self.words["quant"]
         if quant.endswith("_scalar"):
             return SET_QUANT_SCALAR
@@ -153,6 +154,8 @@ class Epilogue(NamedTuple):
 
     def is_popped_as(self, source: DType, type_: TileBufType) -> bool:
         """Whether a tile has the element type that arrives; 8 bits say whether they have a sign."""
+        from ptokit.isa.binding import SET_QUANT_VECTOR  # where a FIFO quantises
+
         made, popped = self.params.result(source), type_.spec.dtype
         if made is not i8:
             return popped is made

@@ -25,12 +25,12 @@ Spaces matter for printing only.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.patterns import regex
 from ptokit.ir.attributes import (
     ArrayAttr,
     Attribute,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ptokit.ir.dialects.definition import Definition
     from ptokit.ir.printer import Printer
 
-_PIECE = re.compile(
+_PIECE = regex(
     r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<other>\?\|)|(?P<token>'[^']+')"
     r"|(?P<operand>%\w+(?:\|\w+)*(?:\.\.\.)?)"
     r"|(?P<type>T\(\w+(?:\|\w+)*(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<named>N\([\w, ]+\))"

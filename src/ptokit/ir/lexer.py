@@ -14,6 +14,7 @@ from bisect import bisect_right
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.location import Location
+from ptokit.base.patterns import regex
 from ptokit.ir.limits import DEFAULT, TextLimits, admitted, check_lines
 
 _FLAT = r"<(?:->|[^<>])*+>"
@@ -66,9 +67,7 @@ class Source:
         )
 
 
-_COMMENT = re.compile(
-    rf'{_OPEN}"?|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE
-)
+_COMMENT = regex(rf'{_OPEN}"?|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def comments_of(source: Source) -> list[Comment]:
     ]
 
 
-_DIGITS = re.compile(r"0x[0-9A-Fa-f]+|[0-9]+")
+_DIGITS = regex(r"0x[0-9A-Fa-f]+|[0-9]+")
 _WITH_NUMBERS = ("number", "type", "attr", "value")
 _AHEAD = 4  # tokens, at most, that a parser looks at behind the next one
 

@@ -22,6 +22,7 @@ from ptokit.base.entry import public
 from ptokit.base.location import Location
 
 VARIABLE = "PTOKIT_LIMITS"
+MAGIC = b"PTOBC\0"  # with which bytecode begins
 # A level of regions takes eight calls of the parser, and Python's stack holds a thousand; Python
 # reads no longer numbers.
 _MOST = {"nesting": 100, "digits": 4300}
@@ -116,14 +117,14 @@ def decoded(data: bytes, name: str, limits: TextLimits, size: int = 0) -> str:
 
     Bytecode becomes the text of its program.
     """
-    from ptokit.ir import bytecode
-
     size = max(size, len(data))
     if size > limits.size:
         what = "bytes of the file"
         raise ProgramError([limits.exceeded("size", what, size, Location(name, 0))])
-    if bytecode.is_bytecode(data):
-        return bytecode.as_text(data, name, limits.size)
+    if data.startswith(MAGIC):
+        from ptokit.ir.bytecode import as_text  # few programs come as such
+
+        return as_text(data, name, limits.size)
     encoding = next((named for mark, named in _BOMS.items() if data.startswith(mark)), None)
     if encoding is not None:
         raise _not_utf8(name, 1, f"it is {encoding}")

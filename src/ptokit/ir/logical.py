@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base.patterns import regex
 from ptokit.ir.attributes import ArrayAttr, Attribute, DenseAttr, IntAttr, StringAttr
 from ptokit.ir.types import (
     REGISTER_PAIRS,
@@ -21,7 +21,7 @@ from ptokit.ir.types import (
 )
 from ptokit.isa.micro.spec import Vector
 
-_SIGNLESS = re.compile(r"i(8|16|32)")
+_SIGNLESS = regex(r"i(8|16|32)")
 
 
 def element_of(type_: ScalarType) -> DType:

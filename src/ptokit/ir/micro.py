@@ -6,7 +6,7 @@ so that a program that uses one is told which, rather than that nobody knows it.
 
 from __future__ import annotations
 
-import re
+from ptokit.base.patterns import regex
 
 # What the names of each group begin with, or consist of: its title stands in messages.
 _GROUPS: dict[str, str] = {
@@ -24,8 +24,8 @@ _GROUPS: dict[str, str] = {
     r"|resume|syncthreads|threadfence\w*|store_vfsimt_info|prmt|absf|ceil|floor|convert|cos|sin"
     r"|exp|log|pow|sqrt|rint|round|fma|fmax|fmin|mulhi|mul_i32toi64",
 }
-_PATTERNS = {group: re.compile(rf"pto\.({names})") for group, names in _GROUPS.items()}
-_TYPES = re.compile(r"!llvm\..*")
+_PATTERNS = {group: regex(rf"pto\.({names})") for group, names in _GROUPS.items()}
+_TYPES = regex(r"!llvm\..*")
 
 
 def micro_group(name: str) -> str:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from ptokit.base.location import Location
+from ptokit.base.patterns import regex
 
 _PLACE = r'"([^"]*)":(\d+):(\d+)'
-_CALLED = re.compile(rf"loc\((?:callsite\()*{_PLACE}(?:at(?:callsite\()*{_PLACE})*\)+")
+_CALLED = regex(rf"loc\((?:callsite\()*{_PLACE}(?:at(?:callsite\()*{_PLACE})*\)+")
 
 
 def written(at: Location) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.location import Location
+from ptokit.base.patterns import regex
 from ptokit.ir.attributes import (
     ArrayAttr,
     Attribute,
@@ -56,7 +57,7 @@ class Abandon(Exception):  # noqa: N818 - control flow of the reader, never seen
 _UNKNOWN = ElidedType("<unknown>")  # the type of a value whose definition could not be read
 _ESCAPES = {"n": "\n", "t": "\t"}
 _WIDEST = 1 << 16  # bits: more than any number that a text may hold
-_INTEGER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|[0-9]+)")
+_INTEGER = regex(r"-?(?:0x[0-9A-Fa-f]+|[0-9]+)")
 
 
 @dataclass

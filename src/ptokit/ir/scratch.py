@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
-from typing import NamedTuple
 
 from ptokit.base.dtypes import f32, u8
 from ptokit.base.enums import BLayout, TileType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, TileSpec
 from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments

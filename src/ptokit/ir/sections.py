@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
-_CUT = re.compile(r"^(?://--- *(?P<name>\S+)|// -----)[ \t\r]*$", re.MULTILINE)
-_NO_CODE = re.compile(r'//[^\n]*|#(?=\s|\Z)[^\n]*|"(?:[^"\\\n]|\\.)*+"?')
-_INK = re.compile(r"[^\r\n]")
+from ptokit.base.patterns import regex
+
+_CUT = regex(r"^(?://--- *(?P<name>\S+)|// -----)[ \t\r]*$", re.MULTILINE)
+_NO_CODE = regex(r'//[^\n]*|#(?=\s|\Z)[^\n]*|"(?:[^"\\\n]|\\.)*+"?')
+_INK = regex(r"[^\r\n]")
 
 
 def pieces(text: str) -> list[tuple[str, str, str]]:

@@ -15,6 +15,7 @@ from typing import TypeGuard, TypeVar
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, SLayout
+from ptokit.base.patterns import regex
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.micro import is_micro_type
@@ -51,11 +52,11 @@ from ptokit.isa.micro.spec import REGISTER_BYTES
 
 T = TypeVar("T")
 
-_SCALAR = re.compile(r"index|[su]?i\d{1,3}|b?f\d{1,3}(E\dM\d\w*)?|tf32|hif[48]|none", re.ASCII)
-_PART = re.compile(r"\s*([^,<>]*(?:<(?:[^<>]|<[^<>]*>)*>[^,<>]*)*)")
-_DIMS = re.compile(r"((?:(?:\d+|\?|-1)x)*)((?:!pto\.)?[A-Za-z]\w*)", re.ASCII)
-_SPACED = re.compile(r"(?<=[\d?])\s*x\s+")  # sizes may stand apart: 8 x 64 x f32
-_BODY = re.compile(r"<(.*)>", re.DOTALL)
+_SCALAR = regex(r"index|[su]?i\d{1,3}|b?f\d{1,3}(E\dM\d\w*)?|tf32|hif[48]|none", re.ASCII)
+_PART = regex(r"\s*([^,<>]*(?:<(?:[^<>]|<[^<>]*>)*>[^,<>]*)*)")
+_DIMS = regex(r"((?:(?:\d+|\?|-1)x)*)((?:!pto\.)?[A-Za-z]\w*)", re.ASCII)
+_SPACED = regex(r"(?<=[\d?])\s*x\s+")  # sizes may stand apart: 8 x 64 x f32
+_BODY = regex(r"<(.*)>", re.DOTALL)
 
 VIEWS = ("tensor_view", "partition_tensor_view", "memref", "global", "tile_view")
 OPAQUE = (
@@ -320,7 +321,7 @@ def _logical_mask(body: str, start: int) -> LogicalMaskType:
     return LogicalMaskType(int(found[1]), found[2], layout.strip())
 
 
-_LANES = re.compile(r"([1-9]\d*)x(pred|b8|b16|b32)")
+_LANES = regex(r"([1-9]\d*)x(pred|b8|b16|b32)")
 
 
 def _struct(body: str, start: int) -> StructType:
@@ -338,7 +339,7 @@ def _struct(body: str, start: int) -> StructType:
     return StructType(tuple(fields))
 
 
-_STORABLE = re.compile(r"[su]?i(8|16|32|64)|f(16|32|64)|bf16")
+_STORABLE = regex(r"[su]?i(8|16|32|64)|f(16|32|64)|bf16")
 
 
 def _is_storable(type_: Type | None) -> TypeGuard[ScalarType]:
@@ -416,7 +417,7 @@ def _tile(name: str, body: str, start: int) -> Type:
     return TileBufType(spec, name == "tile", element.startswith("si"), in_pairs)
 
 
-_COUNT = re.compile(r",\s*count\s*=\s*(\d+)\s*$")
+_COUNT = regex(r",\s*count\s*=\s*(\d+)\s*$")
 
 
 def _multi_tile(body: str, start: int) -> MultiTileType:

@@ -10,10 +10,11 @@ happens: one definition serves both. What is moved may reach behind the end of t
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import AxisMap
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, Dims, global_axis_map
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.targets import PerTarget

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.comm_enums import CollEngine
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.load import TLOAD
 from ptokit.isa.rules import disjoint, listed, located, must, same_valid

@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import Layout, TileType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import ConvFacts, GlobalFacts, Ops, TileFacts
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import TileType
+from ptokit.base.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from ptokit.isa.facts import Ops

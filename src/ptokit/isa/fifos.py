@@ -7,7 +7,7 @@ executes it, the checker, the passes that order the pipes of a core.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, bf16, f8e4m3, f16, hif8, i8
@@ -23,6 +23,7 @@ from ptokit.base.enums import (
     TileSplitAxis,
     TileType,
 )
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Bind, Effect, Move, Signal, Slot, Wait
 from ptokit.isa.facts import Unknown
 from ptokit.isa.targets import End, Target

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, bf16, f16, f32
 from ptokit.base.enums import SaturationMode
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 
 REGISTER_BYTES = 256
 BLOCK_BYTES = 32

@@ -8,7 +8,7 @@ and the codes of the elements times 2^(127 - e).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import DType, bf16, f4e2m1x2, f8e4m3, f16, f32
 from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.facts import Ops
 
 GROUP = 32

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from math import prod
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array, AxisMap, dense_strides
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import (
     FILTERS,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pkgutil import get_data
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
@@ -15,10 +15,12 @@ from ptokit.base.policy import DEFAULT, Policy
 from ptokit.isa.facts import Facts, Ops, Recorder, TileFacts, Unknown, shown
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.regions import end_of
-from ptokit.isa.remedies import Elsewhere, remedies
 from ptokit.isa.scalars import refusals
 from ptokit.isa.spec import Insn, Operand, Rule, Types
 from ptokit.isa.targets import Target
+
+if TYPE_CHECKING:
+    from ptokit.isa.remedies import Elsewhere
 
 _VALUES = "; here: "  # stands between the words and the values of an advice
 Advice = Callable[[Insn, Rule, Ops, Mapping[str, str]], str]
@@ -239,6 +241,8 @@ def _advice(
     elsewhere: Elsewhere | None,
 ) -> str:
     """How to mend it: in words, and with the values that would do here."""
+    from ptokit.isa.remedies import remedies  # for what breaks a rule
+
     words = rule.fix
     if not isinstance(words, str):
         try:

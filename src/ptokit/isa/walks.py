@@ -9,8 +9,8 @@ one mostly stays behind: a missing barrier is then doubtful, and not plainly wro
 from __future__ import annotations
 
 from collections.abc import Container, Hashable
-from typing import NamedTuple
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.spec import Insn
 
 

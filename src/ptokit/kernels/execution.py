@@ -25,7 +25,6 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
-from ptokit.engines.outline import NoOutline, Outline, OutlineMachine, Walked
 from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Outcome, Schedule, run
@@ -34,19 +33,20 @@ from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.kernels.shortcuts import Shortcut
 from ptokit.kernels.source import Asked
-from ptokit.kernels.spreading import Part
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.gm import as_array, shared_memory
 from ptokit.machine.ranks import here
-from ptokit.passes.finish import OPEN
+from ptokit.passes.steps import OPEN
 
 if TYPE_CHECKING:
     from ptokit.engines.compiled.driver import Runs
     from ptokit.engines.compiled.replay import Tape
+    from ptokit.engines.outline import Walked
     from ptokit.kernels.kernel import Kernel
+    from ptokit.kernels.spreading import Part
     from ptokit.machine.executor import Executor
     from ptokit.machine.machine import Machine
     from ptokit.timing.streams import Recorder
@@ -340,6 +340,13 @@ class Execution:
 
         A program without an outline runs whole.
         """
+        from ptokit.engines.outline import (  # for times without data
+            NoOutline,
+            Outline,
+            OutlineMachine,
+            Walked,
+        )
+
         programs, target = self.programs, self._asked.target
         function = programs.function
         assert function is not None

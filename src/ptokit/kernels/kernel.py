@@ -20,7 +20,6 @@ from ptokit.base.diagnostics import (
 from ptokit.base.entry import public
 from ptokit.frontend.declared import choices
 from ptokit.ir.core import Module
-from ptokit.ir.printer import print_module
 from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
@@ -28,7 +27,6 @@ from ptokit.kernels.launch import Launch, unheard
 from ptokit.kernels.programs import ProgramCache
 from ptokit.kernels.source import Source
 from ptokit.machine.scheduler import MOST_BLOCKS
-from ptokit.passes.pipe_rules import refuse_deeper_copies
 from ptokit.tasks import Executor, Jobs, Work, progress
 
 if TYPE_CHECKING:
@@ -141,7 +139,9 @@ class Kernel:
         `form` is "sync", "l1", "l2" or "l3"; left out, it is the kernel as it runs: Level 3 with
         every address and flag.
         """
+        from ptokit.ir.printer import print_module  # for whoever asks for text
         from ptokit.passes.levels import ConvertLevel
+        from ptokit.passes.pipe_rules import refuse_deeper_copies  # for whoever asks for text
 
         asked = self.programs.asked(target, defines, rules, allow, place, sync, grid)
         arguments = self.source.bind(args, consts)

@@ -11,7 +11,7 @@ from functools import cache
 from hashlib import sha256
 from inspect import signature
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,16 +19,14 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, unrepeated, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.arguments import leaves_of, outlined
 from ptokit.frontend.launch import Schedule
-from ptokit.ir.printer import print_module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels.execution import Execution, Wanted, is_followed
 from ptokit.kernels.run import Run
-from ptokit.kernels.sending import Sent, explored
 from ptokit.kernels.shortcuts import USUAL, Shortcut, key_of
-from ptokit.kernels.spreading import Did, Merged, Part, did, groups_of, refuse_meetings
 from ptokit.machine.budget import Budget
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.gm import Roomy, as_array
@@ -37,6 +35,8 @@ from ptokit.tasks import Executor, Jobs, Journal, Task, Work, progress
 
 if TYPE_CHECKING:
     from ptokit.kernels.kernel import Kernel
+    from ptokit.kernels.sending import Sent
+    from ptokit.kernels.spreading import Did, Part
     from ptokit.machine.explore import Exploration, Explorer
     from ptokit.report.memory_map import Placed
     from ptokit.report.page import Page
@@ -174,6 +174,13 @@ class Launch:
 
     def _spread(self, args: tuple[Any, ...], options: Mapping[str, Any], executor: Executor) -> Run:
         """Run groups of blocks wherever there is a worker, and bring together what they write."""
+        from ptokit.kernels.spreading import (  # few launches are spread
+            Merged,
+            did,
+            groups_of,
+            refuse_meetings,
+        )
+
         started, sent = time.perf_counter(), self.sent(args, options)
         source: Any = sent.launch.kernel.source
         target = self.kernel.programs.target(sent.options["target"], sent.options.get("defines"))
@@ -296,6 +303,8 @@ class Launch:
         True goes on where a run was stopped, False begins anew. The options are those of a launch.
         The arrays hold the result of a run in order in the end.
         """
+        from ptokit.kernels.sending import explored  # few launches go elsewhere
+
         executor = Executor.of(jobs)
         work: Work | None = None
         if executor.is_remote:
@@ -324,6 +333,8 @@ class Launch:
 
     def sent(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Sent:
         """The launch as data for other machines: placed, ordered, and written as text."""
+        from ptokit.kernels.sending import Sent  # few launches go elsewhere
+
         kernel = self.kernel
         lowering: dict[str, Any] = {n: options.get(n) for n in _LOWERING}
         lowering["allow"] = options.get("allow", ())
@@ -425,6 +436,7 @@ class Launch:
     ) -> Page:
         """A page of what is known of a launch; `found` is None where nobody has checked it."""
         from ptokit.emit.cpp import emit_cpp
+        from ptokit.ir.printer import print_module  # for whoever asks for text
         from ptokit.report.page import Page
         from ptokit.report.page_data import page_data
         from ptokit.report.placement import map_of

@@ -17,7 +17,7 @@ from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.isa.verify import offers_values
 from ptokit.kernels.memory import LaunchMemory
 from ptokit.kernels.source import Asked, Finished, Source
-from ptokit.passes.finish import VERDICT, Steps
+from ptokit.passes.steps import VERDICT, Steps
 from ptokit.passes.verify import Verify
 
 

@@ -11,9 +11,9 @@ from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.base.evidence import Finding, causes
 from ptokit.isa.targets import Target
 from ptokit.machine.machine import Machine
-from ptokit.machine.recording import Recording
 
 if TYPE_CHECKING:
+    from ptokit.machine.recording import Recording
     from ptokit.report.page import Page
     from ptokit.timing.report import Timing
 

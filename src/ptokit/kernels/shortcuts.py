@@ -8,12 +8,13 @@ what their arrays hold.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.addresses import address_of
 from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.launch import Schedule
 from ptokit.isa.targets import Target
 from ptokit.machine.ranks import here

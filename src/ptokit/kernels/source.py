@@ -6,15 +6,18 @@ What differs between them is how arguments are bound, and how the IR comes about
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.policy import Policy
 from ptokit.ir.core import Function, Module
 from ptokit.isa.targets import Target
-from ptokit.machine.jobs import Keeper
-from ptokit.passes.finish import Steps
+from ptokit.passes.steps import Steps
+
+if TYPE_CHECKING:
+    from ptokit.machine.jobs import Keeper
 
 
 class Asked(NamedTuple):

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, NotSupported, PtoError, fail
 from ptokit.base.layout import Array, raw_bytes
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.verdicts import meeting_of
 from ptokit.ir.core import Module
 from ptokit.machine.call_facts import facts_of

@@ -20,13 +20,14 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ptokit.base.diagnostics import NotSupported, fail, where
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.policy import Policy
 from ptokit.isa import signals
 from ptokit.isa.effects import Pipe, Word

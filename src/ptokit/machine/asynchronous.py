@@ -15,7 +15,6 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
-from ptokit.isa.comm_ccu import Job
 from ptokit.isa.effects import Pipe
 from ptokit.isa.sessions import OWN_GROUP, SdmaBaseConfig, session_faults
 from ptokit.isa.spec import Insn, View, gm_in, gm_out, thing
@@ -25,6 +24,7 @@ from ptokit.machine.objects import TileObject
 from ptokit.machine.queues import Why
 
 if TYPE_CHECKING:
+    from ptokit.isa.comm_ccu import Job
     from ptokit.machine.machine import Machine
 
 _PREFETCH_BLOCK = 1 << 26

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import Atomic
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.spec import Pipe
 from ptokit.isa.walks import Walk, walk_of
 

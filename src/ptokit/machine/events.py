@@ -8,9 +8,10 @@ looks at memory - the hazard log - is told of accesses alone; then ordering cost
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Pipe, Token
 from ptokit.isa.spec import Insn
 from ptokit.machine.access import Access

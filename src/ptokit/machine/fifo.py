@@ -13,7 +13,7 @@ profile tracks every slot by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,11 +31,13 @@ from ptokit.isa.targets import Target
 from ptokit.machine.calls import tile_access
 from ptokit.machine.cluster import SECOND, Role, cluster_of
 from ptokit.machine.core import Core
-from ptokit.machine.entries import Transfer, pop, push
 from ptokit.machine.fifo_state import ConsumerState, ProducerState
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
 from ptokit.machine.queues import Why
+
+if TYPE_CHECKING:
+    from ptokit.machine.entries import Transfer
 
 
 class PipeObject:
@@ -458,6 +460,8 @@ class End:
 
     def move(self, effect: Move) -> None:
         """Move the data of an entry: a tile into the slot, or the slot into a tile."""
+        from ptokit.machine.entries import pop, push  # few kernels have FIFOs
+
         tile = self.given["tile"]
         if not self.present or self.is_idle:
             return

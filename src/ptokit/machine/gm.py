@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ptokit.base.diagnostics import Diagnostic, PtoError, fail, where
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.machine.access import extents
 from ptokit.machine.foreign import as_numpy
 from ptokit.machine.memory import Storage

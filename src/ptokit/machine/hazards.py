@@ -8,10 +8,11 @@ Configuration registers are bytes as well, which only the scalar unit writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.isa.walks import is_positionwise

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
+
+from ptokit.base.namedtuple import NamedTuple
 
 POLLS = 2_000  # fruitless tests of every rank that can run at all, which count as a hang
 

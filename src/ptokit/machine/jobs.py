@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Sequence
 from mmap import mmap
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.layout import Array, raw_bytes
-from ptokit.tasks.processes import undisturbed
+from ptokit.base.process import undisturbed
 from ptokit.tasks.work import sendable
 
 LOOKS = 0.2  # seconds between two looks at processes that are looked after
@@ -54,6 +53,8 @@ def apart(run: Callable[[], Any], arrays: Sequence[Array], keeper: Keeper | None
         for there, array in zip(shared, memory, strict=True):
             there[...] = raw_bytes(array)
         return value
+
+    import multiprocessing  # most kernels run in the process that asks for it
 
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
     ours, theirs = context.Pipe(duplex=False)

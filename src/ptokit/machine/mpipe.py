@@ -20,7 +20,6 @@ from ptokit.isa.effects import Move, Pipe
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 from ptokit.machine.cluster import SUBBLOCKS, Role
-from ptokit.machine.entries import push_view
 from ptokit.machine.fifo import End, PipeObject
 from ptokit.machine.fifo_state import ProducerState
 from ptokit.machine.objects import TileObject
@@ -188,6 +187,8 @@ class MEnd(End):
         self.pipe.use_locally(self.role)
 
     def move(self, effect: Move) -> None:
+        from ptokit.machine.entries import push_view  # few kernels have FIFOs
+
         spec, tile = self.pipe.spec, self.given["tile"]
         assert isinstance(spec, MPipeSpec)
         consumer = spec.consumer

@@ -19,7 +19,6 @@ from ptokit.base.layout import Array, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import Origin
 from ptokit.base.tensors import GlobalSpec
-from ptokit.isa.comm_rules import Chunk
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Pipe, View
 from ptokit.isa.verify import weighed
@@ -42,11 +41,11 @@ from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.poison import Missing, taken
 from ptokit.machine.queues import Why
 from ptokit.machine.ranks import here, pause
-from ptokit.machine.staging import Staging, same_place
-from ptokit.machine.vector_unit import VectorUnit
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
+    from ptokit.machine.staging import Staging
+    from ptokit.machine.vector_unit import VectorUnit
 
 Part = tuple[slice, slice]
 
@@ -86,6 +85,8 @@ class Services:
         if name == "registers":
             return self.machine.core.registers
         if name == "unit":
+            from ptokit.machine.vector_unit import VectorUnit  # for micro-instructions
+
             self.unit = VectorUnit(self.machine, self.site)
             return self.unit
         return _PROVIDERS[name](self)
@@ -314,6 +315,8 @@ class WorldProvider(_Provider):
 
     def copy_through(self, session: Any, nbytes: int) -> None:
         """Copy bytes from srcGlobalData to dstGlobalData by way of the scratch of a session."""
+        from ptokit.machine.staging import Staging  # where devices talk
+
         machine, site, stage = self._run.machine, self._run.site, Staging(self._run, ())
         load, store = halves_of(self._run.call.insn)
         held = Held()
@@ -341,10 +344,14 @@ class WorldProvider(_Provider):
 
     def staging(self, *names: str) -> Staging:
         """The tiles through which data goes from one device to another."""
+        from ptokit.machine.staging import Staging  # where devices talk
+
         return Staging(self._run, names)
 
     def same_view(self, a: Any, b: Any) -> bool:
         """Whether two views of global memory are one and the same."""
+        from ptokit.machine.staging import same_place  # where devices talk
+
         return same_place(a, b)
 
     def known(self) -> Clock | None:
@@ -355,6 +362,9 @@ class WorldProvider(_Provider):
 
     def collect(self, job: Any, group: Any, own: Any, behind: Sequence[Clock | None]) -> None:
         """Let the collective unit move data, behind what the members knew to be complete."""
+        from ptokit.isa.comm_rules import Chunk  # where devices talk
+        from ptokit.machine.staging import Staging  # where devices talk
+
         machine, site, stage = self._run.machine, self._run.site, Staging(self._run, ())
         part = stage.part(own, Chunk((0,) * 5, job.extents(group)))
         operands = (part, *group)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Pipe
 from ptokit.isa.effects import Token as TokenKind
 from ptokit.machine.clocks import PIPES, agent_of

@@ -13,12 +13,13 @@ import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Word
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Clock

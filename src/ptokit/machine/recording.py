@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.diagnostics import where
 from ptokit.base.layout import Array
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Pipe, Token
 from ptokit.machine.events import Event, Name, Touch
 
@@ -106,7 +106,9 @@ class Recording:
             self._blocks[block] = events
             return
         if self._path is None:
-            handle, self._path = tempfile.mkstemp(prefix="ptokit-events-")
+            from tempfile import mkstemp  # for long recordings
+
+            handle, self._path = mkstemp(prefix="ptokit-events-")
             os.close(handle)
             self._answer_for(self._path)
         with open(self._path, "ab") as file:

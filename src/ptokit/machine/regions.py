@@ -10,11 +10,12 @@ neighbours in that plane are looked at, however many bytes lie between its first
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.walks import Walk
 
 Ranges = tuple[tuple[int, int], ...]

@@ -5,7 +5,6 @@ Starting a process takes milliseconds, and what the work has found out is there 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import threading
@@ -19,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.layout import Array
+from ptokit.base.process import undisturbed
 from ptokit.machine.gm import Roomy
 from ptokit.machine.jobs import Keeper, answer_of, work
-from ptokit.tasks.processes import undisturbed
 
 # Does the work again on these arrays, in so many threads; False: it would have been another one.
 Again = Callable[[Sequence[Array], int], bool]
@@ -88,6 +87,8 @@ def resident(
     well, as those of `apart` do.
     """
     shared = [_shared(array) for array in arrays]
+    import multiprocessing  # few programs stay
+
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from math import inf
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
@@ -29,8 +29,6 @@ from ptokit.machine.budget import Budget
 from ptokit.machine.clocks import Clocks, CoreClocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
-from ptokit.machine.deadlock import explain
-from ptokit.machine.early_reads import is_on_its_way, note_early_read
 from ptokit.machine.executor import Executor
 from ptokit.machine.faults import unwanted
 from ptokit.machine.findings import Findings
@@ -41,9 +39,11 @@ from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import coroutine, here, others_run, poll, wait_for_others
-from ptokit.machine.recording import Recording
-from ptokit.machine.resident import Again, Resident
 from ptokit.machine.sync import MOST_LOOKS
+
+if TYPE_CHECKING:
+    from ptokit.machine.recording import Recording
+    from ptokit.machine.resident import Again, Resident
 
 Program = Callable[[], Any]
 MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
@@ -149,6 +149,8 @@ class LaunchMachine(Machine):
 
     def carries_poison(self, call: Any, access: Any, site: Site | Location) -> bool:
         """What is about to be written is no poison: reading it now is a race."""
+        from ptokit.machine.early_reads import is_on_its_way  # for undefined bytes
+
         if self.scheduler.careful and is_on_its_way(self.scheduler, access):
             return False
         return super().carries_poison(call, access, site)
@@ -265,7 +267,11 @@ class Scheduler:
         self.journal: Journal | None = None
         if self.careful:
             self._watch(Clocks(shared))
-        self.recording = Recording(options.arrays) if options.events else None
+        self.recording: Recording | None = None
+        if options.events:
+            from ptokit.machine.recording import Recording  # for whoever asks for events
+
+            self.recording = Recording(options.arrays)
         for told in options.subscribers:
             self.machine.subscribe(told)
         if self.recording is not None:
@@ -353,6 +359,8 @@ class Scheduler:
 
     def _together(self, error: PtoError) -> PtoError:
         """The error of a program, with the hazards found before it, which may explain it."""
+        from ptokit.machine.early_reads import note_early_read  # for undefined bytes
+
         if note_early_read(self, error):
             return ProgramError(self.findings.errors)
         if not self.findings.errors:
@@ -400,6 +408,8 @@ class Scheduler:
                     lambda: any(s.ready for s in self.streams)
                 ):
                     continue
+                from ptokit.machine.deadlock import explain  # when nothing can go on
+
                 explain(self)
                 return
         at_end(self)

@@ -20,9 +20,10 @@ far, and all of the unified buffer has been gone over several times since.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.machine.regions import Ranges
 
 Place = Site | Location

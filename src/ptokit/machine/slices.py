@@ -9,10 +9,11 @@ runs is taken as it is.
 from __future__ import annotations
 
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Layout
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import GlobalSpec
 
 Sizes = tuple[Any, ...]

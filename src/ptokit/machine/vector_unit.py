@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array, flat_map
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.micro.footprints import BLOCK, PARAMETER_TABLE, PARAMETER_TABLES, Image
 from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern, byte_ranges

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptokit.base.dtypes import i32
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import GlobalSpec
 from ptokit.isa import signals
 from ptokit.isa.effects import Word

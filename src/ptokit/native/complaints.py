@@ -6,24 +6,24 @@ broke it, not of the header.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
+from ptokit.base.patterns import regex
 from ptokit.native.headers import is_ours
 
-_LINE = re.compile(
+_LINE = regex(
     r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: +(?:(?:fatal )?(?P<kind>error|note): )?"
     r"(?P<text>.*)$"
 )
-_ASSERTED = re.compile(
+_ASSERTED = regex(
     r"static assertion failed.*?: \"?(?P<id>(?:SA|PA)-\d+|\w+\.\w+): (?P<rule>[^\"]*)"
 )
-_REFUSED = re.compile(r"call to .* declared with .?(attribute error|error. attribute): ")
+_REFUSED = regex(r"call to .* declared with .?(attribute error|error. attribute): ")
 # What led to the next error, and to the last one.
-_BEFORE = re.compile(r"required from|in .constexpr. expansion")
-_BEHIND = re.compile(r"requested here|in call to|in expansion of macro|expanded from")
+_BEFORE = regex(r"required from|in .constexpr. expansion")
+_BEHIND = regex(r"requested here|in call to|in expansion of macro|expanded from")
 
 
 def complaints(text: str) -> Iterator[Diagnostic]:

@@ -10,13 +10,14 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, fail
 from ptokit.base.location import foreign_site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.launch import Options, run
 from ptokit.frontend.session import current, running
 from ptokit.isa.targets import Target

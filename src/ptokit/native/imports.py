@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from functools import cache
 from pathlib import Path
 
+from ptokit.base.patterns import regex
 from ptokit.native.lines import sections_of
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _UNDEFINED = 0  # the section of a symbol that another library has
 # Exceptions, type information, memory, numbers: the same for the same arguments, and not heard of.
-_PURE = re.compile(
+_PURE = regex(
     r"_Unwind_\w+|__(cxa|gxx|stack_chk|gmon)_\w+|_ITM_\w+|_ZT[ISV]\w+|_Zn[wa]\w+|_Zd[la]\w+"
     r"|mem(cpy|move|set|cmp)|strlen|strn?cmp|malloc|calloc|free|abort"
     r"|(sqrt|exp2?|expm1|log(2|10|1p)?|pow|sin|cos|tan|tanh|erf|floor|ceil|trunc|round|rint"

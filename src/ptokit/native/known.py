@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.native.records import Call

@@ -10,10 +10,11 @@ from dataclasses import field, replace
 from functools import cached_property
 from mmap import mmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.native.headers import is_ours
 from ptokit.native.lines import LineTable
 from ptokit.native.statics import Statics

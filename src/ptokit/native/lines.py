@@ -10,9 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.namedtuple import NamedTuple
 
 
 class Row(NamedTuple):

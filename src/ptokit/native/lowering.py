@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.convs import CONV_PARAMETERS, initial_parameters
 from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering.calls import query

@@ -19,6 +19,7 @@ from typing import Any
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, fail, usage_error
 from ptokit.base.location import Location
+from ptokit.base.process import undisturbed
 from ptokit.frontend.launch import Options
 from ptokit.isa.targets import Target
 from ptokit.machine.jobs import LOOKS
@@ -27,7 +28,6 @@ from ptokit.native.compiler import Unit
 from ptokit.native.host import Case, Device, Found, Host
 from ptokit.native.keeper import TIME_LIMIT, Keeper
 from ptokit.native.library import Library, Trace
-from ptokit.tasks.processes import undisturbed
 
 _PARTS = {"mix": ("cube", "vector")}  # what a source for a cluster is compiled for
 

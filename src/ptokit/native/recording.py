@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.fifos import PipeSpec

@@ -7,7 +7,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout, TileType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.comm_types import CcuTriggerContext, ParallelGroup

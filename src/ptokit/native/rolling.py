@@ -8,9 +8,11 @@ Inner loops are found first, and are then items of the outer ones.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from ptokit.base.namedtuple import NamedTuple
 
 _MOST_TURNS = 8  # values that a number may turn around through: events, buffers
 _WORTH = 2  # items that a loop must save

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.base.location import Site
+from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
 from ptokit.emit.scopes import spelled_word
 from ptokit.frontend.micro_operations import MicroOperation
 from ptokit.frontend.scopes import Held, Recording, castptr
@@ -29,7 +31,7 @@ from ptokit.isa.micro import MICRO, Micro
 _MERGING, _MOVES_ON = "MODE_MERGING", -1
 _SAY_NOTHING = ("MODE_ZEROING", "MODE_STORED")  # what an operation does without them
 _WIDTHS = ("8", "16", "32")
-_COPIES = re.compile(r"vmov\(\{dst\}, \{(\w+)\}\)")
+_COPIES = regex(r"vmov\(\{dst\}, \{(\w+)\}\)")
 
 
 class Function(NamedTuple):

@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 
 from ptokit.base.diagnostics import usage_error
+from ptokit.base.patterns import regex
 from ptokit.native import headers, tokens
 
-_INCLUDE = re.compile(r'^(\s*#\s*include\s*)(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+_INCLUDE = regex(r'^(\s*#\s*include\s*)(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 # An include by way of a macro, and a definition of one that names a file.
-_BY_MACRO = re.compile(r"^(\s*#\s*include\s+)([A-Za-z_]\w*)[ \t]*$", re.M)
-_NAMES_FILE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|<[^>\n]+>)', re.M)
-_OURS = re.compile(r"pto/")
+_BY_MACRO = regex(r"^(\s*#\s*include\s+)([A-Za-z_]\w*)[ \t]*$", re.M)
+_NAMES_FILE = regex(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|<[^>\n]+>)', re.M)
+_OURS = regex(r"pto/")
 _COMPILED = (".cpp", ".cc", ".cxx")
 
 

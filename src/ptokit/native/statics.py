@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import struct
 from pathlib import Path
-from typing import NamedTuple
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.native.lines import sections_of
 
 _SYMBOL = struct.Struct("<IBBHQQ")

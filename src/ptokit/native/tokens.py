@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"""
       (?P<space>\s+|\\\n)
     | (?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)
@@ -145,7 +146,7 @@ _QUALIFIERS = frozenset({"const", "volatile", "typename"})
 _BUILT_IN = frozenset({"unsigned", "signed", "long", "short", "char", "int", "float", "double"})
 _NUMBERS = frozenset({"uintptr_t", "intptr_t", "uint64_t", "int64_t", "size_t"})  # for addresses
 _MARKS = frozenset(["__in__", "__out__"])  # say nothing
-_ASSEMBLY = re.compile(r'\basm\s+volatile\s*\(\s*"MOV %0, (\w+)\\n"\s*:\s*"[+=]l"\s*(\(\w+\))\s*\)')
+_ASSEMBLY = regex(r'\basm\s+volatile\s*\(\s*"MOV %0, (\w+)\\n"\s*:\s*"[+=]l"\s*(\(\w+\))\s*\)')
 
 
 def with_plain_words(text: str) -> str:

@@ -9,9 +9,10 @@ rounds of a loop is one of its own round or of the round before, which the loop 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.frontend.lowering.numbers import Number
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.ir.attributes import Attribute

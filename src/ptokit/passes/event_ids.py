@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from itertools import permutations
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.core import Function, Op
 from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.asynchronous import BUILD, sync_id
 from ptokit.ir.ordering import effects_of, orders_pipes
-from ptokit.isa.comm_rules import STAGES
 from ptokit.isa.effects import Flag, Signal, Wait
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
@@ -76,6 +75,8 @@ def written_ids(
                     yield source, sink, each
         is_session = definition_of(op) is BUILD
         if is_session or crosses(op):
+            from ptokit.isa.comm_rules import STAGES  # where devices talk
+
             numbers = (sync_id(op),) if is_session else range(STAGES)
             for source, sink in permutations((Pipe.V, Pipe.MTE2, Pipe.MTE3), 2):
                 yield from ((source, sink, each) for each in numbers)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import Layout
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import Dims, in_boxes
 from ptokit.ir.arithmetic import Number, Undefined
 from ptokit.ir.attributes import EnumAttr, SymbolAttr

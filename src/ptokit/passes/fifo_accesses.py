@@ -9,10 +9,10 @@ the slot back. The order between cores is the FIFO's own business.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.enums import TileType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.core import Function, Op, Value
 from ptokit.ir.fifos import entry_of, fifo_of, pipe_spec
 from ptokit.ir.types import BufferType

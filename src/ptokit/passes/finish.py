@@ -12,7 +12,7 @@ same program and the same complaints:
 | `sync="insert"` | | all functions but those that set or wait for flags |
 | `sync="keep"` | | never: the order is the author's, and is checked when the program runs |
 
-Other ways to order them are in `sync_modes.py`.
+Other ways to order them are in `steps.py`.
 
 A program that binds addresses while it runs (TASSIGN) is its author's in both respects: nothing
 can be inserted around tiles that lie wherever a register says.
@@ -23,8 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ptokit.base.dataclass import dataclass
-from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Module, Op
 from ptokit.ir.flow import allocates
@@ -34,39 +33,9 @@ from ptokit.isa.targets import Target
 from ptokit.passes.blocks import refuse_jumps
 from ptokit.passes.call_graph import callees, callers_first
 from ptokit.passes.place import Place
-from ptokit.passes.sync_modes import INSERT, KEEP, Mode
+from ptokit.passes.steps import INSERT, KEEP, Mode, Steps
+from ptokit.passes.sync_modes import kept_by, order
 from ptokit.passes.verify import Verify
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Which steps are asked for; None: those that the program leaves open."""
-
-    place: bool | None = None
-    sync: str | None = None
-    is_verdict: bool = False  # only what is wrong is asked for: ordering the pipes adds nothing
-    is_reduced: bool = True  # without the flags that others imply
-
-    def __post_init__(self) -> None:
-        if self.place not in (None, True, False):
-            raise usage_error("steps", "place is True or False", got=[("place", self.place)])
-        if self.sync is not None:
-            Mode.of(self.sync)
-
-    def over(self, usual: Steps) -> Steps:
-        """These steps, and the usual ones where nothing was asked for."""
-        return Steps(
-            usual.place if self.place is None else self.place,
-            usual.sync if self.sync is None else self.sync,
-            self.is_verdict,
-            self.is_reduced,
-        )
-
-
-OPEN = Steps()
-VERDICT = Steps(is_verdict=True)
-FINISHED = Steps(place=True, sync=INSERT)
-AS_WRITTEN = Steps(place=False, sync=KEEP)
 
 
 def finish(
@@ -89,14 +58,14 @@ def finish(
         refuse_jumps(module, "placing tiles")
         # Who orders pipes by hand has not thought of tiles that come to lie over each other.
         is_kept = len(inserted) < sum(f.body is not None for f in module.functions)
-        is_kept = is_kept or bool(mode.kept(module, inserted))
+        is_kept = is_kept or bool(kept_by(mode, module, inserted))
         module = Place(is_apart=is_kept).run(module, target)
         # Rules about addresses could not be asked before: two operands may turn out to be one.
         found = Verify(is_manual=True, policy=policy).warnings(module, target)
     refuse_jumps(module, "ordering pipes", inserted)
     if inserted and not steps.is_verdict:
         left: list[Diagnostic] = []
-        module = mode.order(module, target, inserted, is_one_core, left)
+        module = order(mode, module, target, inserted, is_one_core, left)
         found += policy.judge(left)
     if told is not None:
         told += found

@@ -21,7 +21,8 @@ from ptokit.ir.types import BufferType, ViewType
 from ptokit.isa.targets import Target
 from ptokit.passes.base import Pass
 from ptokit.passes.blocks import refuse_jumps
-from ptokit.passes.finish import OPEN, Steps, finish
+from ptokit.passes.finish import finish
+from ptokit.passes.steps import OPEN, Steps
 from ptokit.passes.to_asm import to_asm
 from ptokit.passes.to_level1 import to_level1
 from ptokit.passes.to_level2 import from_asm, to_level2, without_addresses

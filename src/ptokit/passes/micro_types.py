@@ -8,13 +8,14 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Op, Value, complaint
 from ptokit.ir.dialects import Definition, definition_of, micro
-from ptokit.ir.micro_rules import broken_rules, lacks_registers
 from ptokit.ir.types import PtrType, ScalarType, Type
 from ptokit.passes.structure import Check, Scene
 
 
 def check_operation(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """What the record of an operation says of its operands."""
+    from ptokit.ir.micro_rules import broken_rules, lacks_registers  # where there are some
+
     definition = definition_of(op)
     assert definition is not None
     assert definition.micro is not None
@@ -33,6 +34,8 @@ def _number(value: Value, scene: Scene) -> int | None:
 
 def check_scope(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """A scope runs on a device that has vector registers, on a vector core."""
+    from ptokit.ir.micro_rules import lacks_registers  # where there are some
+
     yield from lacks_registers(op, scene.target)
     kind = scene.function.attrs.get("pto.kernel_kind")
     if isinstance(kind, EnumAttr) and kind.value == "cube":

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.core import NOWHERE, Block, Function, Op
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import written

@@ -8,8 +8,8 @@ before. So the result is never weaker, and none of what remains can be left out 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.core import Block, Function, Op
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import effects_of, orders_pipes

@@ -33,7 +33,6 @@ from ptokit.ir.types import (
 )
 from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.isa.record import Insn
-from ptokit.isa.remedies import size_remedy
 from ptokit.isa.sessions import OWN_GROUP, scratch_faults, session_faults
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe
@@ -66,6 +65,8 @@ def tile_type(op: Op, spec: TileSpec | ConvSpec, scene: Scene) -> Iterator[Diagn
     """The static rules of a tile type, on the target's reading of it."""
     read = on_target(spec, scene.target.left_layout) if isinstance(spec, TileSpec) else spec
     for violation in read.violations():
+        from ptokit.isa.remedies import size_remedy  # for what is refused
+
         got = dict(violation.got)
         nearest = size_remedy(read, violation) if isinstance(read, TileSpec) else ""
         fix = joined_advice(recipe(violation.code), nearest)

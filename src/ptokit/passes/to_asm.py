@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Module, Op, Value
 from ptokit.ir.dialects import definition_of

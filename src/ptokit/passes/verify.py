@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.dialects import Definition, definition_of

@@ -24,6 +24,7 @@ from ptokit.base.comm_enums import NotifyOp, WaitCmp
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import BETWEEN_BLOCKS, BETWEEN_CORES, BETWEEN_RANKS, Evidence
+from ptokit.base.patterns import regex
 from ptokit.isa.comm_signal import TNOTIFY, TWAIT
 from ptokit.isa.effects import Reach
 from ptokit.isa.pipes import TFREE, TPOP
@@ -56,8 +57,8 @@ def _words() -> re.Pattern[str]:
 
 
 _NOTIFY = TNOTIFY.name.rpartition(".")[2]
-_MESSAGE = re.compile(r"getFFTSMsg\([^,]*,\s*(.*?)\)\)\s*$")
-_PIPE = re.compile(r"PIPE_\w+")
+_MESSAGE = regex(r"getFFTSMsg\([^,]*,\s*(.*?)\)\)\s*$")
+_PIPE = regex(r"PIPE_\w+")
 
 
 def remedies_across(

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import Evidence
+from ptokit.base.patterns import regex
 from ptokit.isa.opcodes import op_codes
 from ptokit.isa.spec import Pipe
 from ptokit.isa.sync import set_flag, wait_flag
@@ -189,7 +190,7 @@ class _Flag:
 
 
 _ENDS = {set_flag.name: True, wait_flag.name: False}
-_CALL = re.compile(rf"(?:\w+\.)*({'|'.join(_ENDS)})(?:_dyn)?\s*[(\[](.*)[)\]]")
+_CALL = regex(rf"(?:\w+\.)*({'|'.join(_ENDS)})(?:_dyn)?\s*[(\[](.*)[)\]]")
 
 
 def _written_flags(program: Outline, near: Statement) -> list[_Flag]:
@@ -259,7 +260,7 @@ def _pipes_of(event: re.Match[str]) -> list[Pipe]:
     return [op_codes()[name].pipe for name in event.groups()[1:] if name in op_codes()]
 
 
-_EVENT = re.compile(r"\bEvent\[((?:\w+\.)?)Op\.(\w+), (?:\w+\.)?Op\.(\w+)")
+_EVENT = regex(r"\bEvent\[((?:\w+\.)?)Op\.(\w+), (?:\w+\.)?Op\.(\w+)")
 
 
 def _unwaited(program: Outline, edge: _Edge, other: Statement) -> Iterator[Remedy]:

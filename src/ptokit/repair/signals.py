@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Buffer, CoreFlag, Effect, Reach, Signal, Token, Wait
 from ptokit.isa.samples import sample

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import IntEnum
 from io import StringIO
 from math import isinf, isnan, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, Layout, PadValue, TileType
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.base.usercode import compiled

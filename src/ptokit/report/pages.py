@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import IntEnum
 
+from ptokit.base.patterns import regex
 from ptokit.base.policy import DEFAULT
 from ptokit.isa.asm import text_forms
 from ptokit.isa.devices import TARGETS
@@ -252,7 +252,7 @@ def cell(text: str) -> str:
     return prose(text).replace("|", "\\|")
 
 
-_MARKUP = re.compile(r"(?<=[\w)])\*(?=[\w(])|<(?=[A-Za-z/])")
+_MARKUP = regex(r"(?<=[\w)])\*(?=[\w(])|<(?=[A-Za-z/])")
 
 
 def _operand_table(insn: Insn, say: Words) -> list[str]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.effects import Pipe

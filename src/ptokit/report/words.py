@@ -13,12 +13,14 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
 
-_PAIR = re.compile(r'^msgid "(.*)"\nmsgstr "(.*)"$', re.M)
-_NAMES = re.compile(r"[\w.<>=%*/+\-\[\]()!&:]+")  # a name or a formula without blanks
-_TYPES = re.compile(r"[a-z]+\d\w*(?: [a-z]+\d\w*)+")  # element types, a blank between
-_LISTED = re.compile(r", | and | or ")
+from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
+
+_PAIR = regex(r'^msgid "(.*)"\nmsgstr "(.*)"$', re.M)
+_NAMES = regex(r"[\w.<>=%*/+\-\[\]()!&:]+")  # a name or a formula without blanks
+_TYPES = regex(r"[a-z]+\d\w*(?: [a-z]+\d\w*)+")  # element types, a blank between
+_LISTED = regex(r", | and | or ")
 
 
 class Language(StrEnum):

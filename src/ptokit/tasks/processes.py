@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, cast
 
+from ptokit.base.process import end_group, undisturbed
 from ptokit.tasks.pool import Gone, Ready, Word
 from ptokit.tasks.work import Answer, Work, done, sendable
 
 _LOOKS = 1.0  # seconds between two looks at processes that say nothing
 _HELD = 1 << 16  # bytes that a line holds for a process that does not listen
-
-
-@contextmanager
-def undisturbed() -> Generator[None, None, None]:
-    """Processes started in here do not hear of Ctrl-C: it is for whoever started them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def end_group(process: Any) -> None:
-    """End a process that leads a group, with whatever it has started."""
-    with suppress(ProcessLookupError, PermissionError):  # it may not lead one yet, or any more
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.join()
 
 
 class ProcessWorker:

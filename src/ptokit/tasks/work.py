@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail, usage_error
 from ptokit.base.entry import hide_frames
+from ptokit.base.namedtuple import NamedTuple
 
 
 class Task(NamedTuple):

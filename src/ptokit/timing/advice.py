@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import where
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.timing.streams import (
     PIPE_NAMES,
     BlockStream,

@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import InternalError, fail, usage_error
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.spec import Insn
 
 FOLDER = Path(__file__).parent / "params"

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import where
 from ptokit.base.files import write_text
 from ptokit.base.location import Location
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.timing.advice import Advice, Proof, advice
 from ptokit.timing.model import Model, Outcome, Stall, Timed, core_and_index
 from ptokit.timing.params import Params, load

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.location import Location, Site
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.costs import COMMUNICATION, NO_WORK, moved_bytes
 from ptokit.isa.effects import Pipe
 from ptokit.isa.spec import Insn

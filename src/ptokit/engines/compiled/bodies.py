@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.memories import Memories
 from ptokit.isa.services import Refused
 from ptokit.machine.access import Access

@@ -16,12 +16,13 @@ import re
 import struct
 from math import log
 
+from ptokit.base.patterns import regex
 from ptokit.engines.compiled.conversions import quiet
 from ptokit.engines.compiled.functions import FLOAT_EXPONENTIAL, short_exponential
 from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.text import Function, Value
 
-_DECLARED = re.compile(rf"^declare <(\d+) x float> @{re.escape(FLOAT_EXPONENTIAL)}\d+\(.*\)$", re.M)
+_DECLARED = regex(rf"^declare <(\d+) x float> @{re.escape(FLOAT_EXPONENTIAL)}\d+\(.*\)$", re.M)
 
 _PARTS = 16  # of a power of two, each an entry of the table
 _STEP = log(2) / _PARTS

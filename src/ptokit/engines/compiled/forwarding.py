@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.fusion import Part, Record, part_of
 from ptokit.engines.compiled.landing import landed, offsets, plain
 from ptokit.engines.compiled.loops import Pointwise

@@ -19,10 +19,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.kinds import stored, widest
 from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.loops import (

@@ -9,17 +9,17 @@ complete or not at all; one that does not fit its checksum, or whose object is g
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ptokit.base.cache import Kept, cache_folder
+from ptokit.base.patterns import regex
 
 # What the processor has no instruction for the compiler leaves to a function that nobody provides.
-_HELPER = re.compile(rb"\0(__[a-z]\w+)\0")
-_OBJECT = re.compile("[0-9a-f]{64}")
+_HELPER = regex(rb"\0(__[a-z]\w+)\0")
+_OBJECT = regex("[0-9a-f]{64}")
 NAME = "{name}"  # what the function of a module is called until it is compiled
 
 # Vectors and the order of work are written out already: what is left to do before instructions are

@@ -8,13 +8,13 @@ The inner axis goes in vectors; it is the one along which the result lies densel
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.kinds import stored, widest
 from ptokit.engines.compiled.lanes import Lanes

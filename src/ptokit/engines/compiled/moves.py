@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd
-from typing import NamedTuple
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.bodies import Differs, Noted, carry_out
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.natives import Native

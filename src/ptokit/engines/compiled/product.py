@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.conversions import converted
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.kinds import stored

@@ -9,10 +9,10 @@ operands are wrong is one of these: what is wrong with it Python says, with the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines import sync_ops
 from ptokit.engines.compiled.dispatch import MISSED, State

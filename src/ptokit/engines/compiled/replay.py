@@ -19,12 +19,13 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ptokit.base.addresses import address_of, first_byte
 from ptokit.base.layout import Array
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.engines.compiled.bodies import Body, Differs, Noted, region
 from ptokit.engines.compiled.forwarding import forwarded
 from ptokit.engines.compiled.fusion import Record, shortened

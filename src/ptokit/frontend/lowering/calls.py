@@ -31,7 +31,7 @@ from ptokit.frontend.events import (
     get_subblockdim,
     get_subblockid,
 )
-from ptokit.frontend.instruction import Instruction, Specialised
+from ptokit.frontend.instruction import Operation
 from ptokit.frontend.lowering import asynchronous, fifos
 from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
@@ -48,7 +48,6 @@ from ptokit.frontend.lowering.symbols import (
     TileSymbol,
 )
 from ptokit.frontend.lowering.views import make_view
-from ptokit.frontend.micro_operations import MicroOperation
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import (
@@ -85,7 +84,7 @@ def apply(
         made = _construct(interpreter, function, args, kwargs)
         if made is not None:
             return made
-    if isinstance(function, Instruction | Specialised | MicroOperation):
+    if isinstance(function, Operation):
         return function(*args, **kwargs)
     inner = getattr(function, "function", function)  # a kernel called from a kernel is a helper
     if isinstance(inner, FunctionType) and _is_users(inner):

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Site
-from ptokit.frontend.drafts import Draft
 from ptokit.frontend.lowering.asynchronous import Handle
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.numbers import Number, as_value, cast
 from ptokit.frontend.lowering.symbols import BufferSymbol, PointerSymbol
-from ptokit.frontend.scopes import known_space, misplaced, nested, no_tile
 from ptokit.ir.core import Value
 from ptokit.ir.dialects.memory import TILE_ADDR
 from ptokit.ir.dialects.micro import CAST_POINTER
-from ptokit.ir.micro_calls import SPACES, element_of
 from ptokit.ir.types import F32, I64, INDEX, PtrType, RegisterType, ScalarType, Type
 from ptokit.isa.micro.samples import spelled
+
+if TYPE_CHECKING:
+    from ptokit.frontend.drafts import Draft
 
 
 class VectorSymbol(Handle):
@@ -40,6 +40,8 @@ class OnChipSymbol(PointerSymbol):
     """A pointer into on-chip memory."""
 
     def __init__(self, emitter: Emitter, value: Value) -> None:
+        from ptokit.ir.micro_calls import element_of  # for micro-instructions
+
         assert isinstance(value.type, PtrType)
         super().__init__(emitter, value, element_of(value.type.element), (), ())
 
@@ -63,6 +65,8 @@ class VectorWriter:
     @contextmanager
     def scope(self) -> Generator[None, None, None]:
         """While the body of a scope is written."""
+        from ptokit.frontend.scopes import nested  # for micro-instructions
+
         if self._is_scope:
             raise nested(self.emitter.location)
         self._is_scope = True
@@ -78,6 +82,8 @@ class VectorWriter:
         return given.value
 
     def write(self, draft: Draft, site: Site) -> Any:
+        from ptokit.frontend.scopes import misplaced  # for micro-instructions
+
         record = draft.record
         if record.is_inside is not self._is_scope:
             raise misplaced(record.name, record.is_inside, self.emitter.location)
@@ -96,6 +102,8 @@ class VectorWriter:
 
     def castptr(self, source: Any, kind: DType, space: str) -> Any:
         """An address, or a pointer, as a pointer to another type."""
+        from ptokit.frontend.scopes import known_space  # for micro-instructions
+
         if isinstance(source, PointerSymbol):
             given, space = source.value, getattr(source.value.type, "space", "")
         else:
@@ -109,6 +117,9 @@ class VectorWriter:
 
     def tile_address(self, tile: Any) -> OnChipSymbol:
         """Where a tile begins."""
+        from ptokit.frontend.scopes import no_tile  # for micro-instructions
+        from ptokit.ir.micro_calls import SPACES  # for micro-instructions
+
         if not isinstance(tile, BufferSymbol) or tile.operand_kind != "tile":
             raise no_tile(tile, self.emitter.location)
         space = next(name for name, loc in SPACES.items() if loc is tile.spec.loc)

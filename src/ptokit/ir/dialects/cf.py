@@ -8,8 +8,9 @@ what ends the region around all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.ir.attributes import ArrayAttr, Attribute, IntAttr, StringAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.definition import Definition, Edge, define, definitions_in

@@ -9,15 +9,16 @@ variable: everything under the same letter has one type.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Note
+from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
 from ptokit.ir.arithmetic import Arithmetic
 from ptokit.ir.core import Op, Value
 from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, keys_of, read, write
@@ -364,7 +365,7 @@ def fits(type_: Type, kind: str) -> bool:
 
 # ---- making records ----------------------------------------------------------------------------
 
-_SLOT = re.compile(r"(\w+)([?*]?)(\d?):(\w+)")
+_SLOT = regex(r"(\w+)([?*]?)(\d?):(\w+)")
 
 
 def define(

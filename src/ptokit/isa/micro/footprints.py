@@ -10,7 +10,6 @@ values of operands say - gathers, scatters, blocks a stride apart - gives the ta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
+from ptokit.base.patterns import regex
 
 REGISTER = 256  # bytes
 BLOCK = 32  # bytes: what the unified buffer moves at a time
@@ -66,7 +66,7 @@ class Footprint:
     alignment: int = 1  # of the base, where `places` tells the rest
 
 
-_WIDTH = re.compile(r"_B(\d+)$")
+_WIDTH = regex(r"_B(\d+)$")
 
 
 def width(pattern: str, otherwise: int = 1) -> int:

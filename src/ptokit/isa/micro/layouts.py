@@ -11,16 +11,16 @@ What a vector holds does not depend on its layout; only where registers meet it,
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.layout import Array
+from ptokit.base.patterns import regex
 
-_KIND = re.compile(r"#pto\.vmi\.layout<\s*(\w+)(?:\s*=\s*(-?\d+))?\s*((?:,[^,]*)*)>")
-_FIELD = re.compile(r",\s*(slots|lane_stride)\s*=\s*(-?\d+)\s*")
+_KIND = regex(r"#pto\.vmi\.layout<\s*(\w+)(?:\s*=\s*(-?\d+))?\s*((?:,[^,]*)*)>")
+_FIELD = regex(r",\s*(slots|lane_stride)\s*=\s*(-?\d+)\s*")
 _REGISTER = 256  # bytes
 _BLOCKS = 8  # of a register
 _FACTORS = (2, 4)

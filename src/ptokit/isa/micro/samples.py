@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base.patterns import regex
 from ptokit.isa.micro.spec import REGISTER_BYTES, Micro, Slot
 
 Types = Mapping[str, str]
 _SPACES = ("l1", "l0a", "l0b", "l0c", "bt", "fb")
 _LANES = 64  # of logical vectors
-_OPTIONAL = re.compile(r"\[\?(?:(?!\[\?).)*?\?\]")  # one that holds no other
+_OPTIONAL = regex(r"\[\?(?:(?!\[\?).)*?\?\]")  # one that holds no other
 _PAIRS = {"f4e2m1x2": "!pto.f4E2M1x2", "f4e1m2x2": "!pto.f4E1M2x2"}  # what registers hold
 
 
@@ -86,7 +87,7 @@ def vector(lanes: int, kind: DType) -> str:
     return f"!pto.vmi.vreg<{lanes}x{signed(kind)}>"
 
 
-_NAMED = re.compile(r"(?:%|T\()(\w+(?:\|\w+)*)")
+_NAMED = regex(r"(?:%|T\()(\w+(?:\|\w+)*)")
 
 
 def _shown(part: str, given: Types) -> str:

@@ -21,7 +21,6 @@ account, once for all operations, as `masking` says. What touches memory names a
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
@@ -30,6 +29,7 @@ from typing import Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base.patterns import regex
 from ptokit.base.starting import parameters_of
 from ptokit.isa.effects import Pipe
 from ptokit.isa.expr import Expr
@@ -292,7 +292,7 @@ def _counted() -> frozenset[str]:
 CALL = "{name}({all})"
 ZEROING_CALL = "{name}({all}, MODE_ZEROING)"
 MICRO: Table[Micro] = Table("ptokit.isa.micro", lambda record: {TEXT: record.aliases})
-_SLOT = re.compile(r"(\w+)(\??)(\*?):(\w+)")
+_SLOT = regex(r"(\w+)(\??)(\*?):(\w+)")
 
 
 def micro(

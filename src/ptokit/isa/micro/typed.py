@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.dtypes import DType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.micro.spec import Micro, Vector
 
 

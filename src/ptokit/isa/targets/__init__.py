@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import Direction, TileType
+from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.effects import Pipe, Reach
 from ptokit.isa.targets.defines import Defines, parse_defines
 
