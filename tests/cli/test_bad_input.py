@@ -340,6 +340,16 @@ def test_only_commands_that_say_so_import_a_python_file(command: str, tmp_path: 
     assert (f"`{command}`" in said.splitlines()[-1]) == (command in IMPORTS)
 
 
+@pytest.mark.parametrize("command", ["run", "asm", "emit"])
+def test_who_takes_texts_says_what_to_do_with_python(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "kernels.py"
+    file.write_text("from ptokit import *\n")
+    done = ptokit(command, str(file))
+    assert done.returncode == 2
+    assert "kernels.py is a file of Python" in done.stderr
+    assert f"`python {file}`; `ptokit check {file}`" in done.stderr
+
+
 def test_loading_a_text_imports_nothing(tmp_path: Path) -> None:
     (tmp_path / "copy.py").write_text("raise SystemExit('imported')")
     (tmp_path / "copy.pto").write_text(COPY)

@@ -10,6 +10,7 @@ import pytest
 
 import ptokit
 from ptokit import *
+from ptokit.frontend import advice
 from ptokit.machine.faults import OutOfBounds
 
 V = TileType.Vec
@@ -131,6 +132,17 @@ def test_a_name_that_no_enumeration_has_gets_the_nearest() -> None:
             attribute()
         assert meant in str(caught.value)
     assert not hasattr(TileType, "Vek")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("In", ""), ("Or", "did you mean TOR("), ("add", "did you mean TADD("), ("TLOADD", "TLOAD(")],
+)
+def test_short_names_are_like_few_others(name: str, said: str) -> None:
+    """Two letters are part of many names."""
+    found = advice.meant(name)
+    assert found.startswith(said) or said in found
+    assert bool(found) == bool(said)
 
 
 @pytest.mark.parametrize("address", [-32, 192 * 1024 - 32])

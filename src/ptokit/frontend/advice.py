@@ -91,9 +91,13 @@ def meant(name: str, known: Iterable[str] = ()) -> str:
     return f"did you mean {' or '.join(call_of(n) if n in INSTRUCTIONS else n for n in near)}?"
 
 
+_CUTOFF = 0.6
+_SHORT_CUTOFF = 0.75  # of two letters: `or` is like TOR, `In` has nothing to do with TMIN
+
+
 def _nearest(name: str, known: Iterable[str]) -> list[str]:
     """The names closest to one that is not known, the one that goes on as it begins first."""
-    near = get_close_matches(name, known, 3)
+    near = get_close_matches(name, known, 3, _SHORT_CUTOFF if len(name) < 3 else _CUTOFF)
     best = [n for n in near if _likeness(n, name) == _likeness(near[0], name)]
     return sorted(best, key=lambda n: (not n.startswith(name), n))
 
