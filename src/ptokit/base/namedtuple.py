@@ -39,7 +39,8 @@ class _Named(tuple[Any, ...]):
         return tuple(self)
 
 
-_Getter: Any = type(vars(namedtuple("_Model", "field"))["field"])  # for its type
+_MODEL = namedtuple("_MODEL", "field")  # pyright: ignore[reportUntypedNamedTuple]
+_Getter: Any = type(vars(_MODEL)["field"])
 
 
 class _Made(type):
