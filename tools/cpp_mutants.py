@@ -6,7 +6,7 @@ The kernels are those of the examples, written as C++ and compiled. Nothing of a
 the calls that are taken out do not reach the machine. A pair is a line that signals and a line that
 waits for it; all their meetings are taken out together. The verdicts are those of `mutants.py`;
 found means here: a race between the two pipes that the pair ordered, from a call before the signal
-to one behind the wait.
+to one behind the wait. A barrier of all pipes orders any two of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ptokit.base.location import Location
 from ptokit.frontend.launch import Options, Schedule, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current, running
-from ptokit.isa.effects import Barrier, Signal, Wait
+from ptokit.isa.effects import Barrier, Pipe, Signal, Wait
 from ptokit.isa.spec import Insn
 from ptokit.kernels import Kernel, Programs
 from ptokit.machine.gm import as_array
@@ -207,10 +207,20 @@ class Pair:
         later, earlier = found.location, found.notes[0].location
         # One that it kept away together with others goes from its pipe on, or ends in it.
         near = evidence.edge.startswith(f"{src}->") or evidence.edge.endswith(f"->{dst}")
+        if self.edge == _ALL_PIPES:  # it keeps away those between any two, and inside each
+            near = "->" in evidence.edge or evidence.edge.startswith(_barrier(""))
         return (near or evidence.edge == self.edge) and any(
             earlier in seen[core].lines[:first] and later in seen[core].lines[last + 1 :]
             for core, first, last in self.meetings
         )
+
+
+def _barrier(pipe: str) -> str:
+    """The edge of a barrier, as evidence names it."""
+    return f"barrier {pipe}"
+
+
+_ALL_PIPES = _barrier(Pipe.ALL.name)
 
 
 def pairs(seen: AllSeen) -> list[Pair]:
@@ -220,7 +230,7 @@ def pairs(seen: AllSeen) -> list[Pair]:
         given: dict[Any, deque[int]] = {}
         for place, effect in calls.orders:
             if isinstance(effect, Barrier):
-                edge = f"barrier {effect.pipe.name}"
+                edge = _barrier(effect.pipe.name)
                 at = calls.lines[place]
                 pair = found.setdefault((at, edge), Pair(f"{at}: {edge}", "barrier", edge))
                 pair.meetings.append((core, place, place))

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Note, PtoError, where
 from ptokit.base.evidence import Accessed, Evidence
+from ptokit.machine.core import Core
 from ptokit.machine.faults import PoisonRead
 from ptokit.machine.findings import edge_of, part_of, remedy
+from ptokit.machine.issued import Issued
 from ptokit.machine.queues import PipeQueue, Work
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ def note_early_read(scheduler: Scheduler, error: PtoError) -> bool:
     """Report a read of poison as a race, when the writer is on its way."""
     if not isinstance(error, PoisonRead) or error.access is None or not scheduler.careful:
         return False
-    found = _writer(scheduler.queues.pending, error.access)
+    reading, issued = error.late or (scheduler.machine.core, None)
+    found = _writer(scheduler.queues.pending, error.access, reading, issued)
     if found is None:
         return False
     queue, work, operand = found
@@ -33,7 +36,7 @@ def note_early_read(scheduler: Scheduler, error: PtoError) -> bool:
     assert here is not None
     at_home = any(m is error.access.memory for m in queue.core.memories.values())
     by = f"PIPE_{writer.pipe.name}" + ("" if at_home else f" of the {queue.core.name}")
-    other = queue.core if at_home else scheduler.machine.core
+    other = queue.core if at_home else reading
     same = reader.pipe is writer.pipe and at_home
     access = error.access
     low, high = span = _span(access)
@@ -64,16 +67,27 @@ def note_early_read(scheduler: Scheduler, error: PtoError) -> bool:
 
 def is_on_its_way(scheduler: Scheduler, access: Any) -> bool:
     """Whether an instruction that stands in a queue will write some of these bytes."""
-    return _writer(scheduler.queues.pending, access) is not None
+    journal = scheduler.journal
+    issued = None if journal is None else journal.issued
+    reading = scheduler.machine.core
+    return _writer(scheduler.queues.pending, access, reading, issued) is not None
 
 
-def _writer(queues: Iterable[PipeQueue], access: Any) -> tuple[PipeQueue, Work, str] | None:
-    """The first instruction in a queue that will write some of these bytes."""
+def _writer(
+    queues: Iterable[PipeQueue], access: Any, reading: Core, issued: Issued | None
+) -> tuple[PipeQueue, Work, str] | None:
+    """The first instruction in a queue that will write some of these bytes.
+
+    A core that reads them reads none of what it issued behind that: where the reader has waited
+    itself, `issued` tells.
+    """
     low, high = _span(access)
     for queue in queues:
         for entry in queue.entries:
             if not isinstance(entry, Work):
                 continue
+            if queue.core is reading and issued and entry.issued and entry.issued > issued:
+                break
             for other in entry.call.accesses:
                 if other.writes and other.memory is access.memory:
                     start, stop = _span(other)

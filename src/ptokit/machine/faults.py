@@ -33,6 +33,7 @@ class PoisonRead(ProgramError):  # noqa: N818 - named after what happened
 
     call: Any = None  # what read it
     access: Any = None
+    late: Any = None  # the core that issued it, and where, if it has waited
 
 
 class OutOfBounds(ProgramError):  # noqa: N818

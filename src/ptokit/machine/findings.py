@@ -130,6 +130,10 @@ class Findings:
 
     # ---- races ----------------------------------------------------------------------------------
 
+    def are_of_one_program(self, one: Event, other: Event) -> bool:
+        """Whether one core issued both, for itself or to an engine."""
+        return _owner(self.cores[one.agent // PIPES]) == _owner(self.cores[other.agent // PIPES])
+
     def race(
         self,
         use: Use,

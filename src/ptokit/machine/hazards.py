@@ -21,6 +21,7 @@ from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmBuffer
+from ptokit.machine.issued import IssueOrder
 from ptokit.machine.regions import Ranges, Region, RegionIndex, Rows, Use, behind, hull
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class HazardLog:
         self._spares = False  # whether arrays that are only read need not be looked at
         self._written: list[tuple[int, int]] = []  # the others: where they begin and end
         self._registers: dict[tuple[int, str], Region] = {}  # of a core
+        self.issued = IssueOrder()
         self.moment = 0  # events so far
         self.has_compared = False  # whether the values that are written have had a say
 
@@ -349,6 +351,11 @@ class HazardLog:
 
     def _across(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> bool:
         """Two pipes: report the pair, and from then on take it as ordered."""
+        if self._was_overtaken(event, earlier):
+            if self.clocks.of(earlier.agent).knows(event.agent) < event.time:
+                self.findings.race(*_in_order(use, peer, earlier, event, wrote))
+                self.clocks.acquire((earlier.agent,), Clock({event.agent: event.time}))
+            return True
         excuse = ""
         if wrote and use.writes and use.region is peer:
             is_same = self._is_same(use, event)
@@ -367,6 +374,9 @@ class HazardLog:
 
     def _inside(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> None:
         """One pipe that does not keep its order: report the pair, as a doubt where it may do."""
+        done = Clock({event.agent: earlier.time})
+        if self._was_overtaken(event, earlier):
+            use, peer, earlier, event, wrote = _in_order(use, peer, earlier, event, wrote)
         through = [u for u in earlier.uses if u.region is peer and u.writes == wrote]
         if through and all(u.is_over for u in through):
             return
@@ -379,7 +389,16 @@ class HazardLog:
             excuse = "both go through the same bytes position by position"
         self.findings.race(use, peer, earlier, event, wrote, excuse)
         if not excuse:
-            self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
+            self.clocks.acquire((event.agent,), done)
+
+    def _was_overtaken(self, event: Event, earlier: Event) -> bool:
+        """Whether a program issued an instruction before another that was executed earlier."""
+        place = self.issued.of
+        return (
+            bool(self.issued)
+            and self.findings.are_of_one_program(event, earlier)
+            and place(event.moment) < place(earlier.moment)
+        )
 
     def _keeps_order(
         self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool
@@ -444,6 +463,14 @@ def _moving_use(region: Region | None, view: View | None) -> tuple[Use, ...]:
     if region is None or view is None:
         return ()
     return (Use(view.operand, view.writes, region, None, view.atomic),)
+
+
+def _in_order(
+    use: Use, peer: Region, earlier: Event, event: Event, wrote: bool
+) -> tuple[Use, Region, Event, Event, bool]:
+    """The same two accesses, with the one as the earlier that was executed later."""
+    theirs = next(u for u in earlier.uses if u.region is peer and u.writes == wrote)
+    return theirs, use.region, event, earlier, use.writes
 
 
 def _has_scratch(event: Event) -> bool:

@@ -28,6 +28,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.flags import ALWAYS, SPENT, Clock, Token
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.hazards import HazardLog, Noted
+from ptokit.machine.issued import Issued
 from ptokit.machine.notes import (
     BARRIER,
     GIVE,
@@ -104,7 +105,12 @@ class Journal:
         self._read_from: dict[int, Any] = {}
         self._written_to: dict[int, Any] = {}
         self._is_over = False
-        self._turn = -1  # whose turn it was to execute the last instruction
+        self._core = -1  # who executed the last instruction
+        self._turn = -1  # the same, where it executes what it issues; -1: what has waited
+        self._noted = 0  # instructions so far
+        self._queued = 0  # those that had to wait so far
+        self._waiting = 0  # those that still do
+        self.issued: Issued | None = None  # where what is executed now was issued, if it has waited
         self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
         # Who wrote last at an address, which bytes; what another core had written there.
         self._writers: dict[_Address, tuple[int, Any]] = {}
@@ -125,6 +131,8 @@ class Journal:
         finally:
             self._is_reading = False
         self._notes.clear()
+        if not self._waiting:
+            self.log.issued.clear()
         self._met, self._fresh = (-1, 0), -1
         self._codes.clear()
         self._instructions.clear()
@@ -263,14 +271,36 @@ class Journal:
             code = self._notes.add(noted)
             self._instructions[key] = code
         entries, number = self._entries, self.machine.core.number
+        self._noted += 1
         if number != self._turn:
-            self._turn = number
-            entries.append(number << SHIFT | TURN)
+            if number != self._core:
+                self._core = number
+                entries.append(number << SHIFT | TURN)
+            if self.issued is None:
+                self._turn = number
+            else:
+                self.log.issued.note(self._noted, self.issued)
         entries.append(code)
         if not is_plain:
             self._end(call, facts, site)
         if len(entries) > _MOST_ENTRIES:
             self.settle()
+
+    def wait(self) -> Issued:
+        """An instruction is issued, and has to wait; returns where that was."""
+        self._waiting += 1
+        self._queued += 1
+        return self._noted, self._queued
+
+    def begin_late(self, issued: Issued) -> Issued | None:
+        """What has waited since it was issued there is executed; returns what `end_late` takes."""
+        before, self.issued, self._turn = self.issued, issued, -1
+        self._waiting -= 1
+        return before
+
+    def end_late(self, before: Issued | None) -> None:
+        """It is done, and what it was executed in the midst of goes on."""
+        self.issued, self._turn = before, -1
 
     def _reach(
         self, facts: CallFacts, bound: Sequence[Any]

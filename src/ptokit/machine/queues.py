@@ -17,7 +17,9 @@ from ptokit.isa.effects import Token as TokenKind
 from ptokit.machine.clocks import PIPES, agent_of
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
+from ptokit.machine.faults import PoisonRead
 from ptokit.machine.flags import Semaphore, Token
+from ptokit.machine.issued import Issued
 from ptokit.machine.objects import GlobalObject
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Work(NamedTuple):
     site: Place
     registers: dict[str, Any]
     event: Event | None = None
+    issued: Issued | None = None  # where, if it has to wait and somebody checks
 
 
 class Give(NamedTuple):
@@ -202,6 +205,8 @@ class Queues:
         if is_prompt and not (isinstance(entry, Take) and entry.missing):
             self._execute(queue, entry)
             return
+        if self.journal is not None and isinstance(entry, Work):
+            entry = Work(*entry[:-1], self.journal.wait())
         queue.entries.append(entry)
         self.held.add(queue)
         if is_prompt and isinstance(entry, Take):
@@ -209,7 +214,8 @@ class Queues:
 
     def _listen(self, queue: PipeQueue, take: Take) -> None:
         for semaphore in take.missing:
-            semaphore.waiters.append(queue)
+            if queue not in semaphore.waiters:  # it waits for several: each wakes it for all
+                semaphore.waiters.append(queue)
 
     def wake(self, semaphore: Semaphore) -> None:
         """Move the pipes that waited for a signal."""
@@ -323,9 +329,16 @@ class Queues:
         machine = self.machine
         before, registers, operation = machine.core, core.registers, machine.operation
         machine.core, core.registers, machine.operation = core, work.registers, work.event
+        journal, issued = self.journal, work.issued
+        outer = None if journal is None or issued is None else journal.begin_late(issued)
         try:
             machine.executor.execute(work.call, work.operands, work.site)
+        except PoisonRead as error:
+            error.late = core, issued
+            raise
         finally:
+            if journal is not None and issued is not None:
+                journal.end_late(outer)
             machine.core, core.registers, machine.operation = before, registers, operation
 
 
