@@ -59,6 +59,7 @@ def _prepare(owner: Any, options: dict[str, bool], of_fields: Iterable[str]) -> 
 
 def _slotted(cls: type, options: dict[str, bool]) -> type:
     """A class like this one whose instances have a slot for each field, and nothing else."""
+    options = {**options, "slots": True}
     _tell_fields(cls, options)  # while defaults are attributes of the class
     names = [each.name for each in _fields(cls)]
     inherited = {each for base in cls.__mro__[1:] for each in getattr(base, "__slots__", ())}
@@ -150,8 +151,8 @@ class _Model:
 def _parameters(**options: bool) -> Any:
     """What is told of the options of a class; all that are decorated alike share it."""
     made = copy(_Model.__dataclass_params__)  # type: ignore[attr-defined]
-    for name, chosen in options.items():
-        setattr(made, name, chosen)
+    for name in made.__slots__ & options.keys():  # older versions of Python do not tell of slots
+        setattr(made, name, options[name])
     return made
 
 

@@ -25,7 +25,7 @@ class _Named(tuple[Any, ...]):
     def _replace(self, **changed: Any) -> Any:
         made = self._make(map(changed.pop, self._fields, self))
         if changed:
-            raise ValueError(f"Got unexpected field names: {list(changed)!r}")
+            _MODEL(0)._replace(**changed)  # it is refused as this version of Python does
         return made
 
     def _asdict(self) -> dict[str, Any]:
