@@ -6,13 +6,17 @@ import ctypes
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 
 pytest.importorskip("llvmlite")
 
+from ptokit.engines.compiled import host as host_module
 from ptokit.engines.compiled.host import NAME, Host, Unsupported
 from ptokit.engines.compiled.text import Function
 
@@ -156,6 +160,43 @@ define i64 @{NAME}(i64 %a) nounwind {{
     with pytest.raises(Unsupported, match="__udivti3"):
         host.addresses([*TEXTS, wide])
     assert results(host) == [6, 25, 305]
+
+
+def test_threads_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that want the same functions at the same time: one compiles them, the others wait."""
+    compiling, both, compiled = Host._compile, Barrier(2), list[int]()
+
+    def slowly(self: Host, texts: Mapping[str, str], home: str, is_hasty: bool) -> bytes:
+        with suppress(BrokenBarrierError):
+            both.wait(0.5)  # where there is a second one in here, both go on
+        compiled.append(len(texts))
+        return compiling(self, texts, home, is_hasty)
+
+    monkeypatch.setattr(Host, "_compile", slowly)
+    host = Host(tmp_path)
+    with ThreadPoolExecutor(3) as threads:
+        found = [threads.submit(results, host, TEXTS[:many]) for many in (3, 3, 1)]
+    assert [each.result() for each in found] == [[6, 25, 305], [6, 25, 305], [6]]
+    assert sum(compiled) == 3
+
+
+def test_there_is_one_compiler_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, made = Barrier(2), list[Path]()
+
+    def slowly(folder: Path) -> Path:
+        with suppress(BrokenBarrierError):
+            both.wait(0.5)
+        made.append(folder)
+        return folder
+
+    monkeypatch.setattr(host_module, "Host", slowly)
+    host_module._begun.cache_clear()
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            assert len({*threads.map(lambda _: host_module.host(), range(2))}) == 1
+        assert len(made) == 1
+    finally:
+        host_module._begun.cache_clear()
 
 
 def test_processes_at_once(tmp_path: Path) -> None:

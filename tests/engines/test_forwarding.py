@@ -14,7 +14,7 @@ from ptokit import Kernel
 from ptokit.engines.compiled import forwarding, replay
 from ptokit.engines.compiled.fusion import Record
 from ptokit.engines.compiled.library import library
-from ptokit.engines.compiled.product import Multiply
+from ptokit.engines.compiled.product import LEFT, PACKS_LEFT, PACKS_RIGHT, Multiply
 
 pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
 
@@ -151,9 +151,24 @@ def test_a_result_that_lies_over_a_factor_waits_for_it(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", ["b", "b again"])
 def test_a_factor_that_stays_is_packed_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed, inner = list[bool](), forwarding.packed_at
+
+    def noted(words: Sequence[int], operand: int, offset: int, is_first: bool) -> list[int]:
+        changed = inner(words, operand, offset, is_first)
+        packed.append(bool(changed[PACKS_LEFT if operand == LEFT else PACKS_RIGHT]))
+        return changed
+
+    monkeypatch.setattr(forwarding, "packed_at", noted)
     found = Left(float32, repeating(name))
     with monkeypatch.context() as patch:
         patch.setattr(replay, "forwarded", as_they_are)
         wanted = Left(float32, repeating(name))
     assert found.y.tobytes() == wanted.y.tobytes()
-    assert any(not each.packs[1] for each in found.products) == (name == "b")
+    assert packed == ([True, False, False, False] if name == "b" else [])
+
+
+def test_products_that_differ_in_what_they_start_from_are_one_function() -> None:
+    """Nor does it make a second one that a factor has been packed already."""
+    again = ("product", 0, 0), ("more", 0, 0), ("store", 0, 0)
+    found = Left(float32, (*START, *again, *again))
+    assert len(found.products) == 1

@@ -10,7 +10,16 @@ import pytest
 
 from ptokit import TASSIGN, BLayout, SLayout, Tile, TileType, device, float16, float32, int8
 from ptokit.base.dtypes import DType
-from ptokit.engines.compiled.loops import Lines, Piece, lines_of, may_run, pieces
+from ptokit.engines.compiled.loops import (
+    Lines,
+    Piece,
+    Pointwise,
+    lines_of,
+    may_run,
+    pieces,
+    pointwise,
+)
+from ptokit.isa.expr import Arg
 from ptokit.machine.access import Access
 from ptokit.machine.calls import tile_access
 
@@ -86,3 +95,28 @@ def test_narrower_elements_are_written_over_what_was_read(layout: str) -> None:
     accesses.reverse()
     lines.reverse()
     assert not may_run(accesses, lines, pieces(lines))
+
+
+def copied(kind: Any, layout: str, rows: int, cols: int) -> Pointwise:
+    """What copies a plain tile into one of a layout, and knows its elements again."""
+    accesses = [tile(kind, layout, rows, cols, 8192), tile(kind, "ND", rows, cols, 0)]
+    (piece,) = pieces([lines_of(access, (rows, cols)) for access in accesses])
+    kernel = pointwise(Arg(kind, "src"), ["dst", "src"], [kind, kind], piece, [])
+    assert kernel.extents(kernel.laid(piece).extents) == piece.extents
+    return kernel
+
+
+def test_copies_of_all_types_are_one_function() -> None:
+    with device("a5"):
+        plain = [copied(kind, "ND", 32, 64) for kind in (float32, float16, int8)]
+        cut = [copied(kind, "ND", 32, 32) for kind in (float32, float16)]
+        boxed = [copied(kind, "NZ", 32, 64) for kind in (float16, int8)]
+    for kernels in (plain, [*cut, copied_wide()], boxed):
+        assert len({kernel.text("f") for kernel in kernels}) == 1
+
+
+def copied_wide() -> Pointwise:
+    """A copy with three axes, in vectors of 64 bytes."""
+    extents, strides = (2, 3, 16), ((1024, 256, 4), (2048, 512, 4))
+    piece = Piece(extents, strides, (0, 0))
+    return pointwise(Arg(float32, "src"), ["dst", "src"], [float32, float32], piece, [])

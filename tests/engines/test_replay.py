@@ -324,13 +324,19 @@ def test_what_writes_nothing_takes_no_call(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["TMATMUL", "TMATMUL_ACC"])
 @pytest.mark.parametrize(("kind", "sum_"), [("f16", "f32"), ("f32", "f32"), ("i8", "i32")])
-def test_products_end_where_they_are_valid(name: str, kind: str, sum_: str) -> None:
-    """Rows, columns and depths inside of a box: what lies behind them has no part in the result."""
+@pytest.mark.parametrize(("rows", "columns"), [(29, 37), (3, 64), (32, 80), (28, 128)])
+def test_products_end_where_they_are_valid(
+    name: str, kind: str, sum_: str, rows: int, columns: int
+) -> None:
+    """Rows, columns and depths inside of a box: what lies behind them has no part in the result.
+
+    Some have whole steps of four rows or panels, some only single ones, and some both.
+    """
     insn, on = INSTRUCTIONS[name], TARGETS["a5"]
     texts = {
-        "aMatrix": f"Left {kind} 32x64 valid 29x43",
-        "bMatrix": f"Right {kind} 64x48 valid 43x37",
-        insn.operands[0].name: f"Acc {sum_} 32x48",
+        "aMatrix": f"Left {kind} 32x64 valid {rows}x43",
+        "bMatrix": f"Right {kind} 64x128 valid 43x{columns}",
+        insn.operands[0].name: f"Acc {sum_} 32x128",
     }
     operands = {
         o.name: parse(texts[o.name], f32, on) if o.name in texts else None for o in insn.operands

@@ -28,6 +28,7 @@ from ptokit.engines.compiled.loops import Pointwise
 from ptokit.engines.compiled.memories import Memories
 from ptokit.engines.compiled.natives import Streamed
 from ptokit.engines.compiled.product import (
+    ADDS,
     LEFT,
     RIGHT,
     Factor,
@@ -165,8 +166,7 @@ class _Forwarding:
                     if end + found.nbytes > first + _MOST_PACKED:
                         continue
                     places[found], end = end, end + -(-found.nbytes // _LINE) * _LINE
-                assert isinstance(kernel, Multiply)
-                kernel, words = packed_at(kernel, words, found.operand, places[found], is_first)
+                words = packed_at(words, found.operand, places[found], is_first)
             made.append(Record(kernel, words))
         self._memories.scratch = max(self._memories.scratch, end)
         return made
@@ -266,7 +266,7 @@ class _Forwarding:
         factors = [factor(kernel, words, operand) for operand in (LEFT, RIGHT)]
         for number, of in enumerate(factors, 1):
             spans[number] = 0, int(self._of(of).max()) + of.size
-        reads = range(kernel.start != "sum", len(spans))
+        reads = range(not words[ADDS], len(spans))
         return _Form(operands, spans, reads, result.is_dense, factors=factors)
 
     def _of(self, of: Factor) -> Array:

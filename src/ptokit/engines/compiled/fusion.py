@@ -46,7 +46,7 @@ from ptokit.engines.compiled.reductions import (
     RegisterSum,
 )
 from ptokit.engines.compiled.text import Function, Value
-from ptokit.isa.expr import Expr
+from ptokit.isa.expr import F64, Expr, walk
 
 _LONGEST = 8  # parts of a chain
 _FARTHEST = 3  # chains that a part is moved in front of, at most
@@ -102,7 +102,7 @@ class Part(NamedTuple):
 
 def part_of(kernel: Pointwise, words: Sequence[int]) -> Part:
     """What a record of the stream says."""
-    axes, at = kernel.axes, kernel.axes
+    axes, at, extents = kernel.axes, kernel.axes, kernel.extents(words)
     views: list[View] = []
     for _, kind, way in kernel.arrays:
         memory, offset, *outer = words[at : at + 1 + axes]
@@ -111,8 +111,9 @@ def part_of(kernel: Pointwise, words: Sequence[int]) -> Part:
         if way is APART:
             inner = words[at]
             at += 1
-        views.append(View(memory, offset, (*outer, inner), way, kind.itemsize))
-    return Part(kernel, tuple(words[:axes]), tuple(views), tuple(words[at:]))
+        strides = (*outer, inner)[axes - len(extents) :]
+        views.append(View(memory, offset, strides, way, kind.itemsize))
+    return Part(kernel, extents, tuple(views), tuple(words[at:]))
 
 
 def _reduced(kernel: Reduction, words: Sequence[int]) -> Part:
@@ -244,6 +245,12 @@ class Chain:
     def _reductions(self) -> list[Reduced]:
         return [step for step in self.steps if isinstance(step, Reduced)]
 
+    @property
+    def _is_long(self) -> bool:
+        """Whether there are functions of doubles: written out once for each vector of a sum, they
+        are most of what there is to compile, and loading what was stored is nothing beside them."""
+        return any(node.kind is F64 for step in self._loops for node in walk(step.expr))
+
     def text(self, name: str) -> str:
         code = Function(name)
         extents = [code.word(axis) for axis in range(self.axes)]
@@ -334,9 +341,24 @@ class Chain:
                 code.act(f"store {plain.vector(element)} {value}, ptr {place(view)}, align 1")
             return kept
 
+        def again(index: Value, step: Reduced) -> Value:
+            """What is reduced, from where it was stored; no step behind has changed it there."""
+            view = step.source
+            place = code.behind(begins[view], code.number("mul", index, strides[view]))
+            return code.do(f"load {plain.vector(stored(step.kernel.kind))}, ptr {place}, align 1")
+
+        def stored_only(index: Value) -> Sequence[Value]:
+            vector(index)
+            return ()
+
         def body(index: Value, *sums: Value) -> Sequence[Value]:
             places = [code.number("add", index, str(lanes * n)) for n in range(group)]
-            made = [*zip(*map(vector, places), strict=True)]
+            if group > 1 and self._is_long:
+                end = code.number("add", index, str(lanes * group))
+                code.loop(index, end, str(lanes), stored_only)
+                made = [[again(i, step) for i in places] for step in reductions]
+            else:
+                made = [*zip(*map(vector, places), strict=True)]
             found: list[Value] = []
             for step, sum_, values in zip(reductions, sums, made, strict=True):
                 size = step.kernel.vectors

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from ptokit.base.cache import Kept, cache_folder
@@ -32,7 +33,10 @@ class Unsupported(Exception):  # noqa: N818 - named after what happened
 
 
 class Host:
-    """LLVM for this processor. Code stays loaded as long as the process lives."""
+    """LLVM for this processor. Code stays loaded as long as the process lives.
+
+    Threads take turns: what one of them compiles, the next one finds.
+    """
 
     def __init__(self, folder: Path) -> None:
         import llvmlite.binding as llvm
@@ -55,6 +59,7 @@ class Host:
         self._version = ".".join(map(str, llvm.llvm_version_info))
         self._addresses: dict[str, int] = {}
         self._loaded: set[str] = set()
+        self._turn = Lock()
 
     def addresses(self, texts: Sequence[str], *, is_hasty: bool = False) -> list[int]:
         """Where functions lie in memory, each of an LLVM module in which it is called {name}.
@@ -64,7 +69,13 @@ class Host:
         functions as they were written.
         """
         digests = [self._digest(text, is_hasty) for text in texts]
-        new = {d: t for d, t in zip(digests, texts, strict=True) if d not in self._addresses}
+        with self._turn:
+            self._provide(dict(zip(digests, texts, strict=True)), is_hasty)
+        return [self._addresses[digest] for digest in digests]
+
+    def _provide(self, texts: Mapping[str, str], is_hasty: bool) -> None:
+        """Load functions, by their digests; what is not in the cache is compiled."""
+        new = {digest: text for digest, text in texts.items() if digest not in self._addresses}
         homes = {digest: home for digest in new if (home := self._kept(digest)) is not None}
         rest = {digest: text for digest, text in new.items() if digest not in homes}
         try:
@@ -79,7 +90,6 @@ class Host:
         for digest in new:
             name = _name(digest, homes[digest])
             self._addresses[digest] = self._engine.get_function_address(name)
-        return [self._addresses[digest] for digest in digests]
 
     def _digest(self, text: str, is_hasty: bool) -> str:
         """What code depends on, in short."""
@@ -143,9 +153,17 @@ def _name(digest: str, home: str) -> str:
     return f"tile_{digest[:24]}_{home[:16]}"
 
 
-@cache
+_BEGINNING = Lock()
+
+
 def host() -> Host | None:
     """The compiler, or None where it is not installed."""
+    with _BEGINNING:
+        return _begun()
+
+
+@cache
+def _begun() -> Host | None:
     try:
         return Host(cache_folder() / "tiles")
     except ImportError:

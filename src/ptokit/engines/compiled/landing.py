@@ -13,7 +13,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.fusion import Part, View
-from ptokit.engines.compiled.product import PANEL, TO, Landing, Multiply, landing
+from ptokit.engines.compiled.product import ADDS, PANEL, TO, Landing, Multiply, landing
 
 Plain = tuple[int, int, int]  # where a matrix begins, its steps from row to row and along a row
 
@@ -21,7 +21,9 @@ Plain = tuple[int, int, int]  # where a matrix begins, its steps from row to row
 def landed(kernel: Multiply, words: Sequence[int], copy: Part) -> list[int] | None:
     """The words of a product that writes to where a copy takes all of it; None: it cannot."""
     to, source = copy.views
-    if kernel.start or source.memory != words[TO] or to.size != kernel.to.itemsize:
+    if kernel.is_from_row or words[ADDS]:
+        return None
+    if source.memory != words[TO] or to.size != kernel.to.itemsize:
         return None
     ahead = source.offset - words[TO + 1]
     found = _plain_at(landing(kernel, words), copy.extents, _still(to), _still(source), ahead)

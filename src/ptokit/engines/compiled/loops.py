@@ -3,14 +3,19 @@
 The words of a call: the extents of its axes, then of each array its memory, the bytes in front of
 it and the strides of its outer axes (and of the inner one where it is not dense), then the numbers.
 The inner axis goes in vectors; it is the one along which the result lies densely.
+
+Most calls of most programs are copies, of tiles of all types and layouts. So that few functions do
+for all of them, they have one or three axes, and count the bytes of the inner one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from ptokit.base import dtypes as dt
 from ptokit.base.dataclass import dataclass
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
@@ -19,12 +24,13 @@ from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.kinds import stored, widest
 from ptokit.engines.compiled.lanes import Lanes
 from ptokit.engines.compiled.text import Function, Value
-from ptokit.isa.expr import Expr
+from ptokit.isa.expr import Arg, Expr
 from ptokit.machine.access import Access
 
 DENSE, ONE, APART = "dense", "one", "apart"  # how an array goes along the inner axis
 VECTOR = 64  # bytes
 _MOST_PIECES = 64  # of one instruction
+_COPIED = 3  # axes that copies have at least, if more than one
 
 
 def over_outer_axes(
@@ -61,6 +67,7 @@ class Pointwise:
     lanes: int
     axes: int  # loops, the one over vectors included
     is_even: bool  # the inner axis is made of whole vectors
+    is_copy: bool = False  # dense along the inner axis, whose extent is given in bytes
 
     @property
     def operands(self) -> Sequence[int]:
@@ -78,8 +85,34 @@ class Pointwise:
 
     def text(self, name: str) -> str:
         code = Function(name)
-        self.write(code, lambda _: None)
+        as_written = self._of_bytes() if self.is_copy else self
+        as_written.write(code, lambda _: None)
         return code.text()
+
+    def _of_bytes(self) -> Pointwise:
+        """The same copy, whatever it copies."""
+        (to, kind, _), (source, _, _) = self.arrays
+        arrays = (to, dt.u8, DENSE), (source, dt.u8, DENSE)
+        lanes = self.lanes * kind.itemsize
+        return replace(self, expr=Arg(dt.u8, source), arrays=arrays, lanes=lanes)
+
+    def laid(self, piece: Piece) -> Piece:
+        """A piece with the extents and strides that the words have."""
+        if not self.is_copy:
+            return piece
+        (*outer, inner), size = piece.extents, self.arrays[0][1].itemsize
+        more = self.axes - len(piece.extents)
+        strides = tuple((*(0,) * more, *each) for each in piece.strides)
+        return Piece((*(1,) * more, *outer, inner * size), strides, piece.begins)
+
+    def extents(self, words: Sequence[int]) -> tuple[int, ...]:
+        """What the words of a call say: how many elements there are along each axis."""
+        found = list(words[: self.axes])
+        if self.is_copy:
+            found[-1] //= self.arrays[0][1].itemsize
+            while len(found) > 1 and found[0] == 1:
+                del found[0]
+        return tuple(found)
 
     def write(self, code: Function, meet: Callable[[Lanes], None]) -> None:
         """All loops; `meet` is called with the values of some lanes at a time."""
@@ -344,6 +377,8 @@ def pointwise(
     kinds: Sequence[DType],
     piece: Piece,
     numbers: Sequence[tuple[str, DType]],
+    *,
+    is_doubted: bool = False,
 ) -> Pointwise:
     """The function for operands that lie like these; the result is first."""
     ways: list[str] = []
@@ -358,8 +393,12 @@ def pointwise(
         most = max(1, VECTOR // min(widest(expr, *kinds), 4))
         lanes = 1 << min(most, max(1, piece.extents[-1])).bit_length() - 1
     listed = tuple(zip(names, kinds, ways, strict=True))
-    is_even = piece.extents[-1] % lanes == 0
-    return Pointwise(expr, listed, tuple(numbers), lanes, len(piece.extents), is_even)
+    is_even, axes = piece.extents[-1] % lanes == 0, len(piece.extents)
+    is_copy = isinstance(expr, Arg) and ways == [DENSE, DENSE] and kinds[0] is kinds[1]
+    if is_copy and is_even and not numbers and not is_doubted:
+        axes = max(axes, _COPIED) if axes > 1 else 1
+        return Pointwise(expr, listed, (), lanes, axes, is_even, is_copy)
+    return Pointwise(expr, listed, tuple(numbers), lanes, axes, is_even)
 
 
 def may_run(accesses: Sequence[Access], lines: Sequence[Lines], found: Sequence[Piece]) -> bool:

@@ -223,7 +223,8 @@ def _loops(
     tail = [bits_of(value, kind) for _, kind, value in numbers]
     found: list[Native] = []
     for piece in parts:
-        kernel = pointwise(expr, labels, kinds, piece, listed)
+        kernel = pointwise(expr, labels, kinds, piece, listed, is_doubted=test is not None)
+        piece = kernel.laid(piece)
         words, places = list(piece.extents), list[tuple[int, int, int]]()
         for operand, (_, _, way), strides, begin in zip(
             operands, kernel.arrays, piece.strides, piece.begins, strict=True
@@ -300,7 +301,7 @@ def _product(call: Call, idiom: Product) -> Native:
     index = call.insn.names.index
     places = [(TO, index(idiom.to), 0), (LEFT, index(idiom.left), 0)]
     places.append((RIGHT, index(idiom.right), 0))
-    if kernel.start == "row":
+    if kernel.is_from_row:
         assert idiom.start is not None
         places.append(handed(call, START, idiom.start))
     return Native(kernel, tuple(words), tuple(places), room(words))

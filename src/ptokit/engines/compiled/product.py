@@ -33,39 +33,43 @@ from ptokit.machine.access import Access
 PANEL = 16  # columns
 ROWS, PANELS = 4, 4  # of a step
 _REAL = f"<{PANEL} x float>"
+_FOUR = 4  # vectors that are transposed at a time
 _PAGE = 4096  # bytes: rows that lie so far apart take each other's places in the caches
 
 # The words: rows, rows of a box, whole boxes along k, panels; then of each operand memory, offset
-# and strides in bytes. The packed operands lie in the scratch memory of the library.
+# and strides in bytes. The packed operands lie in the scratch memory of the library. The last words
+# are truths: whether each of them is to be packed, and whether sums are added to what is there:
+# such things differ from call to call, and each combination would be a function to compile.
 M, M_INNER, K, N = range(4)
 TO, LEFT, RIGHT, START, LEFT_ROWS, PACKED = 4, 8, 13, 17, 20, 22
+PACKS_LEFT, PACKS_RIGHT, ADDS = 24, 25, 26
 
 
 @dataclass(frozen=True)
 class Multiply:
-    """A function of the library: element types, the length of a box along k, the start."""
+    """A function of the library: element types, the length of a box along k, sizes of steps."""
 
     left: DType
     right: DType
     to: DType
     box: int
     tail: int  # elements of a last box along k that is not whole
-    start: str  # "", "sum" or "row"
+    is_from_row: bool  # the sums start from a row
+    heights: tuple[int, ...]  # of the steps that its rows are done in, large ones first
+    widths: tuple[int, ...]  # and of those that its panels are done in
     is_even: bool  # rows of the left operand follow each other in even steps
     is_read_in_place: bool  # they are rows of floats already
     is_wide: bool = False  # the right operand is dense along n instead, a row for each k
-    packs: tuple[bool, bool] = (True, True)  # left and right; otherwise they have been packed
 
     @property
     def operands(self) -> Sequence[int]:
-        return (TO, LEFT, RIGHT, START) if self.start == "row" else (TO, LEFT, RIGHT)
+        return (TO, LEFT, RIGHT, START) if self.is_from_row else (TO, LEFT, RIGHT)
 
     def text(self, name: str) -> str:
         code = Function(name)
-        if self.packs[0] and not self.is_read_in_place:
-            code.part(self._pack_left)
-        if self.packs[1]:
-            code.part(self._pack_right)
+        if not self.is_read_in_place:
+            code.when(_is_set(code, PACKS_LEFT), lambda: code.part(self._pack_left))
+        code.when(_is_set(code, PACKS_RIGHT), lambda: code.part(self._pack_right))
         code.part(self._multiply)
         return code.text()
 
@@ -87,14 +91,14 @@ class Multiply:
 
         def line(i: Value, at: Value) -> Sequence[Value]:
             if self.is_even:
-                begin = code.behind(source, code.number("mul", i, m0))
+                begin = code.stepped(source, i, m0)
             else:
                 outer = code.number("mul", code.number("sdiv", i, inner), m1)
                 begin = code.behind(source, outer)
                 begin = code.behind(begin, code.number("mul", code.number("srem", i, inner), m0))
 
             def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
-                place = code.behind(begin, code.number("mul", b, k1))
+                place = code.stepped(begin, b, k1)
                 value = _loaded(lanes, self.left, place, count)
                 code.act(f"store {lanes.vector('float')} {value}, ptr {there}, align 4")
                 return [code.behind(there, str(4 * self.box))]
@@ -110,7 +114,7 @@ class Multiply:
         """Panels of sixteen columns, k rows each; those that a step takes go side by side."""
         panels, count = code.pointer(PACKED), code.word(N)
         length = code.number("mul", self._depth(code), str(4 * PANEL))
-        whole = code.number("and", count, str(-PANELS))  # as `_groups` divides them
+        whole = code.number("and", count, str(-PANELS))  # as steps divide them
         pack = self._cut if self.is_wide else self._turned
 
         def one(p: Value) -> Sequence[Value]:
@@ -118,43 +122,32 @@ class Multiply:
             group = code.number("and", p, str(-PANELS))
             first = code.do(f"select i1 {beside}, i64 {group}, i64 {p}")
             step = code.do(f"select i1 {beside}, i64 {4 * PANEL * PANELS}, i64 {4 * PANEL}")
-            begin = code.behind(panels, code.number("mul", first, length))
+            begin = code.stepped(panels, first, length)
             place = code.number("mul", code.number("sub", p, first), str(4 * PANEL))
             pack(code, p, code.behind(begin, place), step)
             return ()
 
         code.loop("0", count, "1", one)
 
-    @staticmethod
-    def _groups(
-        code: Function, count: Value, size: int, body: Callable[[Value, int], None]
-    ) -> None:
-        """So many at a time, and what is left one by one."""
-        whole = code.number("and", count, str(-size))
-        for first, last, step in (("0", whole, size), (whole, count, 1)):
-
-            def once(i: Value, step: int = step) -> Sequence[Value]:
-                body(i, step)
-                return ()
-
-            code.loop(first, last, str(step), once)
-
-    def _turned(self, code: Function, p: Value, at: Value, step: str) -> None:
+    def _turned(self, code: Function, p: Value, at: Value, step: Value) -> None:
         """A panel of columns that are dense along k."""
         k1, n, boxes = code.word(RIGHT + 2), code.word(RIGHT + 3), code.word(K)
         width = code.number("mul", n, str(PANEL))
-        begin = code.behind(code.pointer(RIGHT), code.number("mul", p, width))
-        lanes = Lanes(code, self.box, {})
+        begin = code.stepped(code.pointer(RIGHT), p, width)
+        size = min(self.box, PANEL)
+        lanes = Lanes(code, size, {})
 
         def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
-            place = code.behind(begin, code.number("mul", b, k1))
-            columns: list[Value] = []
-            for _ in range(PANEL):
-                columns.append(_loaded(lanes, self.right, place, count))
-                place = code.behind(place, n)
-            for row in _transposed(code, columns, self.box):
-                code.act(f"store {_REAL} {row}, ptr {there}, align 4")
-                there = code.behind(there, step)
+            place = code.stepped(begin, b, k1)
+            for first in range(0, self.box, size):
+                source = code.behind(place, str(first * self.right.itemsize))
+
+                def piece(column: Value, source: Value = source, first: int = first) -> Value:
+                    at = code.stepped(source, column, n)
+                    return _loaded(lanes, self.right, at, min(max(count - first, 0), size))
+
+                _transpose(code, piece, size, there, step)
+                there = code.behind(there, code.number("mul", step, str(size)))
             return [there]
 
         (end,) = code.loop("0", boxes, "1", box, [("ptr", at)])
@@ -180,34 +173,33 @@ class Multiply:
     def _multiply(self, code: Function) -> None:
         depth = self._depth(code)
         rows = code.pointer(LEFT if self.is_read_in_place else LEFT_ROWS)
-        panels = code.pointer(PACKED)
+        pitch = code.word(LEFT + 3) if self.is_read_in_place else code.number("mul", depth, "4")
+        panels, length = code.pointer(PACKED), code.number("mul", depth, str(4 * PANEL))
+        to, row, panel = code.pointer(TO), code.word(TO + 2), code.word(TO + 3)
+        adds = _is_set(code, ADDS)
 
         def across(p: Value, width: int) -> None:
+            right = code.stepped(panels, p, length)
+            top = code.stepped(to, p, panel)
+
             def down(r: Value, height: int) -> None:
-                self._step(code, (rows, panels, depth), (r, p), (height, width))
+                begin = code.stepped(rows, r, pitch)
+                left = _followed(code, begin, pitch, height)
+                sums = self._summed(code, left, right, width, depth)
+                first = code.stepped(top, r, row)
+                lines = _followed(code, first, row, height)
+                places = [each for line in lines for each in _followed(code, line, panel, width)]
+                self._leave(code, sums, places, p, width, adds)
 
-            self._groups(code, code.word(M), ROWS, down)
+            _in_steps(code, code.word(M), self.heights, down)
 
-        self._groups(code, code.word(N), PANELS, across)
+        _in_steps(code, code.word(N), self.widths, across)
 
-    def _step(
-        self,
-        code: Function,
-        packed: tuple[Value, Value, Value],
-        place: tuple[Value, Value],
-        size: tuple[int, int],
-    ) -> None:
+    @staticmethod
+    def _summed(
+        code: Function, left: Sequence[Value], right: Value, width: int, depth: Value
+    ) -> Sequence[Value]:
         """Some rows times some panels."""
-        (rows, panels, depth), (r, p), (height, width) = packed, place, size
-        pitch = code.number("mul", depth, "4")
-        if self.is_read_in_place:
-            pitch = code.word(LEFT + 3)
-        length = code.number("mul", depth, str(4 * PANEL))
-        left = [
-            code.behind(rows, code.number("mul", code.number("add", r, str(i)), pitch))
-            for i in range(height)
-        ]
-        right = code.behind(panels, code.number("mul", p, length))
 
         def along(k: Value, *sums: Value) -> Sequence[Value]:
             line = code.behind(right, code.number("mul", k, str(4 * PANEL * width)))
@@ -236,22 +228,8 @@ class Multiply:
                     )
             return found
 
-        places = self._places(code, r, p, height, width)
-        zero = [(_REAL, "zeroinitializer")] * (height * width)
-        sums = code.loop("0", depth, "1", along, zero)
-        self._leave(code, sums, places, p, width)
-
-    @staticmethod
-    def _places(code: Function, r: Value, p: Value, height: int, width: int) -> list[Value]:
-        """Where the sums of some rows and panels go."""
-        to, row, panel = code.pointer(TO), code.word(TO + 2), code.word(TO + 3)
-        found: list[Value] = []
-        for i in range(height):
-            line = code.behind(to, code.number("mul", code.number("add", r, str(i)), row))
-            for j in range(width):
-                column = code.number("add", p, str(j))
-                found.append(code.behind(line, code.number("mul", column, panel)))
-        return found
+        zero = [(_REAL, "zeroinitializer")] * (len(left) * width)
+        return code.loop("0", depth, "1", along, zero)
 
     def _leave(
         self,
@@ -260,24 +238,60 @@ class Multiply:
         places: Sequence[Value],
         p: Value,
         width: int,
+        adds: Value,
     ) -> None:
         """Add what the sum starts from, and store it."""
-        lanes = Lanes(code, PANEL, {})
-        kind = lanes.vector(stored(self.to))
-        begin = code.pointer(START) if self.start == "row" else ""
-        beside = code.word(START + 2) if self.start == "row" else ""
-        for number, (total, place) in enumerate(zip(sums, places, strict=True)):
-            if self.to.is_integer:  # every partial sum was exact
-                total = code.do(f"fptosi {_REAL} {total} to {kind}")
-            if self.start:
-                old = place
-                if self.start == "row":
-                    column = code.number("add", p, str(number % width))
-                    old = code.behind(begin, code.number("mul", column, beside))
-                held = code.do(f"load {kind}, ptr {old}, align 4")
-                how = "add" if self.to.is_integer else "fadd"
-                total = code.do(f"{how} {kind} {total}, {held}")
-            code.act(f"store {kind} {total}, ptr {place}, align 4")
+        kind = f"<{PANEL} x {stored(self.to)}>"
+        if self.to.is_integer:  # every partial sum was exact
+            sums = [code.do(f"fptosi {_REAL} {total} to {kind}") for total in sums]
+
+        def store(starts: Sequence[Value] = ()) -> None:
+            how = "add" if self.to.is_integer else "fadd"
+            for number, (total, place) in enumerate(zip(sums, places, strict=True)):
+                if starts:
+                    held = code.do(f"load {kind}, ptr {starts[number]}, align 4")
+                    total = code.do(f"{how} {kind} {total}, {held}")
+                code.act(f"store {kind} {total}, ptr {place}, align 4")
+
+        if self.is_from_row:
+            beside = code.word(START + 2)
+            begin = code.stepped(code.pointer(START), p, beside)
+            store(_followed(code, begin, beside, width) * (len(sums) // width))
+        else:
+            code.when(adds, lambda: store(places), store)
+
+
+def _is_set(code: Function, word: int) -> Value:
+    return code.do(f"icmp ne i64 {code.word(word)}, 0")
+
+
+def _followed(code: Function, first: Value, step: Value, count: int) -> list[Value]:
+    """A place, and those that come behind it in even steps."""
+    found = [first]
+    while len(found) < count:
+        found.append(code.behind(found[-1], step))
+    return found
+
+
+def _steps(count: int, most: int) -> tuple[int, ...]:
+    """The sizes of steps that so many are done in: so many at a time, what is left one by one."""
+    return (*[most][: count // most], *[1][: count % most])
+
+
+def _in_steps(
+    code: Function, count: Value, sizes: Sequence[int], body: Callable[[Value, int], None]
+) -> None:
+    """All of them, in steps of these sizes."""
+    first = "0"
+    for size in sizes:
+        last = count if size == 1 else code.number("and", count, str(-size))
+
+        def once(i: Value, size: int = size) -> Sequence[Value]:
+            body(i, size)
+            return ()
+
+        code.loop(first, last, str(size), once)
+        first = last
 
 
 def _loaded(lanes: Lanes, kind: DType, place: Value, count: int) -> Value:
@@ -292,38 +306,66 @@ def _loaded(lanes: Lanes, kind: DType, place: Value, count: int) -> Value:
     return code.do(f"select {lanes.vector('i1')} <{mask}>, {real} {value}, {real} zeroinitializer")
 
 
-def _transposed(code: Function, rows: list[Value], length: int) -> list[Value]:
-    """Sixteen vectors as the vectors of their first elements, their second ones, and so on."""
-    if length > PANEL:
-        return [
-            value
-            for first in range(0, length, PANEL)
-            for value in _square(code, [_part(code, r, length, first, PANEL) for r in rows], PANEL)
-        ]
-    groups = [
-        _square(code, rows[first : first + length], length) for first in range(0, PANEL, length)
-    ]
-    while len(groups) > 1:
-        groups = [
-            [_joined(code, a, b, length) for a, b in zip(left, right, strict=True)]
-            for left, right in zip(groups[0::2], groups[1::2], strict=True)
-        ]
-        length *= 2
-    return groups[0]
+def _transpose(
+    code: Function, piece: Callable[[Value], Value], size: int, to: Value, step: Value
+) -> None:
+    """Sixteen columns of so many floats as rows of sixteen, which are stored in even steps.
+
+    Columns that are shorter lie side by side in one vector. Then blocks off the diagonal change
+    places, first of single elements, then of pairs, ...: two such steps at a time take four
+    vectors, and are a loop over all fours. Shuffles are what compilers take longest for, and
+    written out at once they would be four times as many.
+    """
+    room = code.room(4 * PANEL * size) if size > _FOUR else to
+
+    def taken(vector: Value) -> Value:
+        parts = [piece(code.number("add", vector, str(first))) for first in range(0, PANEL, size)]
+        length = size
+        while len(parts) > 1:
+            kind, both = f"<{length} x float>", range(2 * length)
+            pairs = zip(parts[0::2], parts[1::2], strict=True)
+            parts = [_shuffled(code, kind, a, b, both) for a, b in pairs]
+            length *= 2
+        return parts[0]
+
+    def near(first: Value) -> Sequence[Value]:
+        found = [taken(code.number("add", first, str(i))) for i in range(_FOUR)]
+        pitch = str(4 * PANEL) if size > _FOUR else step
+        place = code.stepped(room, first, pitch)
+        _leave_rows(code, _exchanged(code, found, 1), place, pitch)
+        return ()
+
+    def far(first: Value) -> Sequence[Value]:
+        begin = code.behind(room, code.number("mul", first, str(4 * PANEL)))
+        places = _followed(code, begin, str(_FOUR * 4 * PANEL), size // _FOUR)
+        found = [code.do(f"load {_REAL}, ptr {place}, align 4") for place in places]
+        place = code.stepped(to, first, step)
+        pitch = code.number("mul", step, str(_FOUR))
+        _leave_rows(code, _exchanged(code, found, _FOUR), place, pitch)
+        return ()
+
+    code.loop("0", str(size), str(_FOUR), near)
+    if size > _FOUR:
+        code.loop("0", str(_FOUR), "1", far)
 
 
-def _square(code: Function, rows: list[Value], size: int) -> list[Value]:
-    """Blocks off the diagonal change places: first of single elements, then of pairs, ..."""
-    kind, found, step = f"<{size} x float>", list(rows), 1
-    while step < size:
-        for i in range(size):
-            if i & step:
-                continue
-            a, b = found[i], found[i + step]
-            low = [j if not j & step else size + j - step for j in range(size)]
-            high = [j + step if not j & step else size + j for j in range(size)]
-            found[i] = _shuffled(code, kind, a, b, low)
-            found[i + step] = _shuffled(code, kind, a, b, high)
+def _leave_rows(code: Function, rows: Sequence[Value], place: Value, pitch: Value) -> None:
+    for row, there in zip(rows, _followed(code, place, pitch, len(rows)), strict=True):
+        code.act(f"store {_REAL} {row}, ptr {there}, align 4")
+
+
+def _exchanged(code: Function, rows: Sequence[Value], apart: int) -> list[Value]:
+    """Some vectors that are so far apart, with blocks of that size exchanged, then of twice it."""
+    found, step = list(rows), 1
+    while step < len(found):
+        block = step * apart
+        low = [j if not j & block else PANEL + j - block for j in range(PANEL)]
+        high = [j + block if not j & block else PANEL + j for j in range(PANEL)]
+        for i in range(len(found)):
+            if not i & step:
+                a, b = found[i], found[i + step]
+                found[i] = _shuffled(code, _REAL, a, b, low)
+                found[i + step] = _shuffled(code, _REAL, a, b, high)
         step *= 2
     return found
 
@@ -331,14 +373,6 @@ def _square(code: Function, rows: list[Value], size: int) -> list[Value]:
 def _shuffled(code: Function, kind: str, a: Value, b: Value, lanes: Sequence[int]) -> Value:
     mask = ", ".join(f"i32 {lane}" for lane in lanes)
     return code.do(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{mask}>")
-
-
-def _part(code: Function, value: Value, length: int, first: int, count: int) -> Value:
-    return _shuffled(code, f"<{length} x float>", value, "poison", range(first, first + count))
-
-
-def _joined(code: Function, a: Value, b: Value, length: int) -> Value:
-    return _shuffled(code, f"<{length} x float>", a, b, range(2 * length))
 
 
 # ---- which products ------------------------------------------------------------------------------
@@ -395,15 +429,18 @@ def product(
     words += [0, 0, PANEL * size]
     depth = -(-k // box) * box
     words += [0, 0, 0, 4 * m * depth]
-    how = "" if start is None else "sum" if start is to else "row"
-    if how == "row":
-        assert start is not None
+    words += [1, 1, int(start is to)]
+    is_from_row = False
+    if start is not None and start is not to:
         if start.dtype is not result or start.pattern.axis_map.matrix_strides is None:
             raise Unsupported("a start that is no row")
+        is_from_row = True
     is_even = rows[0][0] == 1 or rows[0][1] == rows[1][0] * rows[1][1]
     is_plain = is_even and not k % box and columns[0][1] == box * first.itemsize
     in_place = is_plain and first is dt.f32
-    return Multiply(first, second, result, box, k % box, how, is_even, in_place), words
+    steps = _steps(m, ROWS), _steps(panels, PANELS)
+    kinds = first, second, result, box, k % box
+    return Multiply(*kinds, is_from_row, *steps, is_even, in_place), words
 
 
 Level = tuple[int, int]  # extent, and stride in bytes
@@ -556,11 +593,9 @@ def packing(kernel: Multiply, words: Sequence[int], operand: int) -> Packing | N
     return Packing(operand, given, form, 4 * PANEL * words[N] * depth)
 
 
-def packed_at(
-    kernel: Multiply, words: Sequence[int], operand: int, offset: int, is_first: bool
-) -> tuple[Multiply, list[int]]:
-    """The same product with an operand that is packed there, by this one or one before."""
-    changed, side = list(words), int(operand != LEFT)
-    changed[(LEFT_ROWS, PACKED)[side] + 1] = offset
-    packs = (is_first, kernel.packs[1]) if side == 0 else (kernel.packs[0], is_first)
-    return replace(kernel, packs=packs), changed
+def packed_at(words: Sequence[int], operand: int, offset: int, is_first: bool) -> list[int]:
+    """The words of a product with an operand that is packed there, by this one or one before."""
+    changed, is_left = list(words), operand == LEFT
+    changed[(LEFT_ROWS if is_left else PACKED) + 1] = offset
+    changed[PACKS_LEFT if is_left else PACKS_RIGHT] = int(is_first)
+    return changed

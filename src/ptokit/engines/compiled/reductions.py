@@ -47,6 +47,7 @@ class Extreme:
     kind: DType
     largest: bool
     lanes: int
+    is_even: bool  # rows are made of whole vectors
 
     @property
     def operands(self) -> Sequence[int]:
@@ -66,24 +67,25 @@ class Extreme:
         return code.text()
 
     def _row(self, code: Function, to: Value, line: Value, columns: Value) -> None:
-        element = stored(self.kind)
-        whole = code.number("and", columns, str(-self.lanes))
+        element, wide = stored(self.kind), f"<{self.lanes} x {stored(self.kind)}>"
+        whole = columns if self.is_even else code.number("and", columns, str(-self.lanes))
 
-        def load(lanes: int, index: Value) -> Value:
+        def load(kind: str, index: Value) -> Value:
             place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
-            return code.do(f"load <{lanes} x {element}>, ptr {place}, align 1")
+            return code.do(f"load {kind}, ptr {place}, align 1")
 
         (found,) = code.loop(
             "0", whole, str(self.lanes),
-            lambda i, held: [self.combined(code, held, [load(self.lanes, i)], self.lanes)],
+            lambda i, held: [self.combined(code, held, [load(wide, i)], self.lanes)],
             [self.begin(code, self.lanes)],
         )  # fmt: skip
-        found = self._halved(code, found, self.lanes)
-        (found,) = code.loop(
-            whole, columns, "1",
-            lambda i, held: [self.combined(code, held, [load(1, i)], 1)],
-            [(f"<1 x {element}>", found)],
-        )  # fmt: skip
+        found = self._best(code, found, self.lanes)
+        if not self.is_even:
+            (found,) = code.loop(
+                whole, columns, "1",
+                lambda i, held: [self._better(code, load(element, i), held)],
+                [(element, found)],
+            )  # fmt: skip
         self._settle(code, found, to, line, columns)
 
     # What a loop over the vectors of a row is made of: `fusion.py` has loops that do more.
@@ -103,46 +105,49 @@ class Extreme:
 
     def combined(self, code: Function, held: Value, values: Sequence[Value], lanes: int) -> Value:
         """What is held behind some vectors."""
-        # NaN compares as no better, whichever side it is on; one in front comes back below.
-        kind, how = f"<{lanes} x {stored(self.kind)}>", "ogt" if self.largest else "olt"
         for value in values:
-            test = code.do(f"fcmp {how} {kind} {value}, {held}")
-            held = code.do(f"select <{lanes} x i1> {test}, {kind} {value}, {kind} {held}")
+            held = self._better(code, value, held, lanes)
         return held
+
+    def _better(self, code: Function, value: Value, held: Value, lanes: int = 0) -> Value:
+        """The better of two vectors, lane by lane, or of two numbers; of equal ones the second."""
+        # NaN compares as no better, whichever side it is on; one in front comes back below.
+        kind, test, how = stored(self.kind), "i1", "ogt" if self.largest else "olt"
+        if lanes:
+            kind, test = f"<{lanes} x {kind}>", f"<{lanes} x {test}>"
+        is_better = code.do(f"fcmp {how} {kind} {value}, {held}")
+        return code.do(f"select {test} {is_better}, {kind} {value}, {kind} {held}")
 
     def leave(
         self, code: Function, found: Value, lanes: int, to: Value, line: Value, columns: Value
     ) -> None:
         """Store the result of a row that lies there."""
-        self._settle(code, self._halved(code, found, lanes), to, line, columns)
+        self._settle(code, self._best(code, found, lanes), to, line, columns)
 
-    def _halved(self, code: Function, found: Value, width: int) -> Value:
-        element = stored(self.kind)
-        while width > 1:  # halves against each other
-            width //= 2
-            before, parts = f"<{2 * width} x {element}>", list[Value]()
-            for first in (0, width):
-                mask = ", ".join(f"i32 {first + lane}" for lane in range(width))
-                shape = f"<{width} x i32> <{mask}>"
-                parts.append(code.do(f"shufflevector {before} {found}, {before} poison, {shape}"))
-            found = self.combined(code, parts[1], parts[:1], width)
-        return found
+    def _best(self, code: Function, found: Value, lanes: int) -> Value:
+        """The best lane of all: against those so far away, then half as far."""
+        kind, distance = f"<{lanes} x {stored(self.kind)}>", lanes // 2
+        while distance:
+            mask = ", ".join(f"i32 {lane ^ distance}" for lane in range(lanes))
+            order = f"<{lanes} x i32> <{mask}>"
+            other = code.do(f"shufflevector {kind} {found}, {kind} poison, {order}")
+            found = self._better(code, found, other, lanes)
+            distance //= 2
+        return code.do(f"extractelement {kind} {found}, i64 0")
 
     def _settle(self, code: Function, found: Value, to: Value, line: Value, columns: Value) -> None:
         """Store the extreme, but a NaN in front and the first of zeros come first."""
         element = stored(self.kind)
-        one = f"<1 x {element}>"
 
         def load(index: Value) -> Value:
             place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
-            return code.do(f"load {one}, ptr {place}, align 1")
+            return code.do(f"load {element}, ptr {place}, align 1")
 
         first = load("0")
-        odd = code.do(f"fcmp uno {one} {first}, {first}")
-        found = code.do(f"select <1 x i1> {odd}, {one} {first}, {one} {found}")
-        code.act(f"store {one} {found}, ptr {to}, align 1")
-        scalar = code.do(f"extractelement {one} {found}, i64 0")
-        is_zero = code.do(f"fcmp oeq {element} {scalar}, 0.0")
+        odd = code.do(f"fcmp uno {element} {first}, {first}")
+        found = code.do(f"select i1 {odd}, {element} {first}, {element} {found}")
+        code.act(f"store {element} {found}, ptr {to}, align 1")
+        is_zero = code.do(f"fcmp oeq {element} {found}, 0.0")
 
         def first_zero() -> None:
             """Among zeros of both signs the first one counts: backwards, each overwrites."""
@@ -150,9 +155,8 @@ class Extreme:
             def back(i: Value) -> Sequence[Value]:
                 place = code.number("sub", code.number("sub", columns, "1"), i)
                 value = load(place)
-                same = code.do(f"fcmp oeq {one} {value}, zeroinitializer")
-                test = code.do(f"extractelement <1 x i1> {same}, i64 0")
-                code.when(test, lambda: code.act(f"store {one} {value}, ptr {to}, align 1"))
+                test = code.do(f"fcmp oeq {element} {value}, 0.0")
+                code.when(test, lambda: code.act(f"store {element} {value}, ptr {to}, align 1"))
                 return ()
 
             code.loop("0", columns, "1", back)
@@ -509,7 +513,7 @@ def native(call: Call, given: dict[str, Any]) -> Native:
             held = Arg(kind, "held")
             largest = isinstance(step, Apply) and step.parts[0] == (held < Arg(kind, "element"))
             lanes = 1 << min(64 // kind.itemsize, columns).bit_length() - 1
-            kernel: Kernel = Extreme(kind, largest, lanes)
+            kernel: Kernel = Extreme(kind, largest, lanes, not columns % lanes)
         else:
             order = LEFT_TO_RIGHT if form.axis else ROW_BY_ROW
             kernel = _fold(step, order, count, (kind, kind, kind), 0, columns)
