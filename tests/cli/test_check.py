@@ -109,6 +109,10 @@ def test_calls_under_main_are_taken_when_the_file_is_to_run(cli: CliRunner, tmp_
     assert found == ["E6@18"]
     report = json.loads(result.stdout)["checked"]
     assert {c["kernel"]: c["errors"] for c in report} == {"add": 0, "racy": 1}
+    for command, exit_code in (("explore", 1), ("fix", 0)):
+        told = cli.invoke(app, [command, str(file)])
+        assert f"ptokit {command} --run" in told.output
+        assert cli.invoke(app, [command, str(file), "--run"]).exit_code == exit_code
     file.write_text(file.read_text().replace("    racy[1](x, y)\n", ""))
     _, found = checked(cli, str(file), "--run")
     assert found == ["check.arguments@13"]  # which nothing calls

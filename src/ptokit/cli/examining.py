@@ -116,9 +116,9 @@ def examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
 
 def _with_script(found: Diagnostic, job: Job) -> Diagnostic:
     """Who calls the kernel, but only where the file is the program, is told how that is run."""
-    if job.is_script or job.work != "check" or not _MAIN.search(job.text):
+    if job.is_script or not _MAIN.search(job.text):
         return found
-    more = 'calls under if __name__ == "__main__" are taken with ptokit check --run'
+    more = f'calls under if __name__ == "__main__" are taken with ptokit {job.work} --run'
     return replace(found, fix=f"{found.fix}; {more}")
 
 

@@ -35,6 +35,7 @@ def command(
     resume: Resume = False,
     entry: Annotated[str, Option("--entry", "--kernel", help="The function to run.")] = "",
     grid: Annotated[int, Option("--grid", min=1, help="Number of blocks.")] = 1,
+    run: Annotated[bool, Option("--run", help="Run a Python file as a script.")] = False,
     target: OnTarget = None,
     seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 600.0,
     define: Defines = None,
@@ -51,7 +52,8 @@ def command(
     if is_python(file, text):
         refuse_words(file, args or ())
         targets = tuple(targets_of(target or ""))
-        job = Job(name, text, targets, overrides, rules, "explore", schedules, spread, resume)
+        how = "explore", schedules, spread, resume, run
+        job = Job(name, text, targets, overrides, rules, *how)
         verdict = check_python(job, seconds)
         found, explored = verdict.found, verdict.explored
     else:

@@ -37,6 +37,7 @@ def command(
     ] = False,
     entry: Annotated[str, Option("--entry", help="Of a text: the function to run.")] = "",
     grid: Annotated[int, Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
+    run: Annotated[bool, Option("--run", help="Run a Python file as a script.")] = False,
     target: OnTarget = None,
     seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 120.0,
     define: Defines = None,
@@ -52,7 +53,8 @@ def command(
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     overrides = parse_defines(define)
     if is_python(file, text):
-        job = Job(name, text, tuple(targets_of(target or "")), overrides, rules, "fix")
+        targets = tuple(targets_of(target or ""))
+        job = Job(name, text, targets, overrides, rules, "fix", is_script=run)
         verdict = check_python(job, seconds)
         if verdict.repair is None:
             raise ProgramError(verdict.found)
