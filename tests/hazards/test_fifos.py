@@ -354,6 +354,18 @@ def test_e16_tile_in_the_local_slots() -> None:
     assert run(0x4000 + 2 * BYTES) == []
     assert run(0x4000 + BYTES) == ["E16"]
 
+    def beside_an_entry() -> None:
+        """One call: of the entry itself, and of a tile that somebody has put there."""
+        pipe = TPipe[0, Direction.DIR_C2V, BYTES, 2](memory, 0x4000, 0)
+        entry = Tile[TileType.Vec, float32, R // 2, C]()
+        TPOP[UP](pipe, entry)
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+        for tile in (entry, at(Tile[TileType.Vec, float32, R // 2, C](), entry.address)):
+            TEXPANDS(tile, 0.0)
+            pipe_barrier(PIPE_V)
+
+    assert codes({"cube": producer, "vector": beside_an_entry}) == ["E16"]
+
 
 def test_unit_flag_replaces_the_flags_of_the_accumulator() -> None:
     """EN_UNIT_FLAG: the push drains what the matmul filled, without M -> FIX and FIX -> M flags."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,62 @@ def test_a_set_that_comes_later_in_the_program_still_ends_the_wait() -> None:
         set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0)
 
     assert codes(program) == []
+
+
+@kernel(mode="manual")
+def behind_a_pipe_that_waits(y):
+    """The flag is raised and taken in one go, while its first pipe still waits."""
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()  # from now on its core knows the flag
+    tile = at(F32(), 0)
+    wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1)
+    TEXPANDS(tile, 1.0)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y), tile)
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID1)
+
+
+@kernel(mode="manual")
+def too_late_for_a_pipe_that_waits(y):
+    """The store that its second pipe was given before is not behind the flag."""
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()  # from now on its core knows the flag
+    tile = at(F32(), 0)
+    TEXPANDS(tile, 1.0)
+    wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID1)
+    TSTORE(GlobalTensor(y), tile)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID1)
+
+
+@kernel(mode="manual")
+def raised_already(y):
+    """The flag is up when it is raised and taken in one go."""
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()  # from now on its core knows the flag
+    tile = at(F32(), 0)
+    TEXPANDS(tile, 1.0)
+    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0)
+    TSTORE(GlobalTensor(y), tile)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (behind_a_pipe_that_waits, []),
+        (too_late_for_a_pipe_that_waits, ["E6"]),
+        (raised_already, ["E2", "E6"]),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_a_flag_that_is_raised_and_taken_at_once(program: Any, expected: list[str]) -> None:
+    """It is one step of the lowered path only where nothing stands in its way."""
+    y, found = array(0.0), list[str]()
+    try:
+        program[1](y, target="a2a3", path="lowered", engine="stepwise")
+    except ProgramError as error:
+        found = sorted(each.code for each in error.diagnostics)
+    else:
+        assert (y == 1.0).all()
+    assert found == expected
 
 
 def test_e1_cores_that_wait_for_each_other() -> None:

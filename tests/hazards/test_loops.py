@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from itertools import islice
 from typing import Any
 
@@ -241,6 +242,44 @@ def test_an_instruction_is_listed_once_for_all_blocks(monkeypatch: pytest.Monkey
         with eagerly():
             assert codes(in_blocks, grid=grid) == []
     assert listed == [3, 3], "the binding of the tile, and two that work"
+
+
+@kernel(mode="manual")
+def stored(y: Any, way: int) -> None:
+    """Its tile lies elsewhere in each way, and overlaps that of the other."""
+    tile = at(F32(), way * 0x200)
+    TEXPANDS(tile, 1.0)
+    if way < 2:
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y), tile)
+
+
+def test_regions_stay_with_memories_that_are_kept() -> None:
+    """What another launch did to them is forgotten, and so is the array that it was given."""
+    y = np.zeros((16, 16), np.float32)
+
+    def findings(way: int) -> list[str]:
+        stored.programs.memory.forget_verdicts()
+        try:
+            stored[1](y, way, target="a2a3", engine="stepwise")
+        except ProgramError as error:
+            return [each.code for each in error.diagnostics]
+        return []
+
+    assert findings(0) == []
+    kept = {id(each) for each in regions()}
+    holders = sys.getrefcount(y)
+    assert findings(0) == []
+    assert {id(each) for each in regions()} == kept, "none is made again"
+    assert sys.getrefcount(y) == holders
+    assert findings(1) == [], "who touched the first tile has nothing to do with it"
+    assert findings(2) == ["E6"]
+    assert findings(0) == []
+
+
+def regions() -> list[Region]:
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, Region)]
 
 
 def test_a_launch_leaves_no_regions_to_collect() -> None:

@@ -31,17 +31,15 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
             site=site,
             target=core.target.name,
         )
-    tiles = [o for o in operands if isinstance(o, TileObject) and o.storage is not None]
-    if call.insn.pipe is None:
-        tiles.clear()
-    # Another tile at the address of an entry is the same to the call.
-    entries = tuple([tile.in_ring for tile in tiles])
-    key = (call, entries) if any(entries) else call
-    if key in core.clear:
-        return
     pipes, is_clear = [pipe for pipe in core.pipes if pipe.local], True
-    for operand in tiles:
-        if not operand.in_ring:
+    # Another tile at the address of an entry is the same to the call.
+    entries: list[int] = []
+    for nth, operand in enumerate(operands if call.insn.pipe is not None else ()):
+        if not isinstance(operand, TileObject) or operand.storage is None:
+            continue
+        if operand.in_ring:
+            entries.append(nth)
+        else:
             start, stop = operand.address, operand.address + operand.spec.nbytes
             for pipe in pipes:
                 low, high = pipe.reserved(core, operand.spec.loc)
@@ -59,7 +57,7 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                         severity="warning" if findings.policy.profile == "release" else "error",
                     )
     if is_clear:
-        core.clear.add(key)
+        core.clear[call] = tuple(entries)
 
 
 def left_flags(findings: Findings, core: Core) -> None:

@@ -8,6 +8,7 @@ from ptokit.base.enums import Atomic
 from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.spec import Pipe
 from ptokit.isa.walks import Walk, walk_of
+from ptokit.machine.regions import Ranges, RegionIndex, Rows, Use, hull
 
 if TYPE_CHECKING:
     from ptokit.machine.executor import Ready
@@ -22,12 +23,24 @@ class Tile(NamedTuple):
     is_over: bool  # later work of its pipe need not wait for this use to end
 
 
+class View(NamedTuple):
+    """An operand that lies at another address each time."""
+
+    operand: str
+    writes: bool
+    atomic: str  # how it changes memory in place
+    place: Rows | Ranges  # the bytes behind the address
+    start: int  # of the first of them
+    stop: int
+
+
 class CallFacts:
     """What every execution of a call has in common."""
 
     __slots__ = (
         "across", "atomic", "gives_value", "handles", "has_registers", "is_composite", "is_over",
-        "is_plain", "pattern", "pipe", "reaches", "registers", "tiles", "writes",
+        "is_plain", "laid", "pattern", "patterns", "pipe", "reaches", "registers", "tiles", "uses",
+        "viewed", "writes",
     )  # fmt: skip
 
     def __init__(self, call: Any) -> None:
@@ -38,8 +51,8 @@ class CallFacts:
         # Views, whose patterns are those of the call; where values decide of them, none are.
         self.reaches = -1 if getattr(call, "narrows", False) else len(fixed)
         self.pattern = fixed[0][1] if fixed else None
-        views = [pattern for _, pattern in fixed]
-        self.writes = any(each.writes for each in views or insn.operands)
+        self.patterns = [pattern for _, pattern in fixed]
+        self.writes = any(each.writes for each in self.patterns or insn.operands)
         self.pipe = call.pipe
         self.is_composite = call.steps is not None or bool(insn.sets)
         self.gives_value = call.pipe is Pipe.S and call.steps is None and bool(insn.returns)
@@ -48,6 +61,23 @@ class CallFacts:
         self.has_registers = bool(insn.sets or self.registers)
         self.is_over = call.steps is not None and call.steps.scratch_complete
         self.tiles = self._tiles(call)
+        # The uses of its tiles, and the regions among which they were laid out, by memory.
+        self.uses: tuple[Use, ...] | None = None
+        self.laid: tuple[tuple[Any, RegionIndex], ...] = ()
+        self.viewed: tuple[View | None, ...] | None = None
+
+    @property
+    def views(self) -> tuple[View | None, ...]:
+        """What moves; None where no bytes are touched."""
+        if self.viewed is None:
+            self.viewed = tuple(map(self._view, self.patterns))
+        return self.viewed
+
+    def _view(self, pattern: Any) -> View | None:
+        place, writes = pattern.extents, pattern.writes
+        if not place or pattern.operand in self.handles:
+            return None
+        return View(pattern.operand, writes, self.atomic if writes else "", place, *hull(place))
 
     def _tiles(self, call: Any) -> tuple[Tile, ...]:
         insn, accesses = call.insn, call.accesses

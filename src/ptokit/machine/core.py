@@ -38,7 +38,9 @@ class Core:
         self.flags: dict[tuple[Any, ...], Semaphore] = {}  # (source pipe, waiting pipe, id)
         self.buffers: dict[tuple[int, Pipe], Semaphore] = {}  # (buffer id, pipe): last acquisition
         self.pipes: list[Any] = []  # the FIFOs this core opened
-        self.clear: set[Any] = set()  # calls whose tiles lie apart from the local slots of these
+        # Calls whose tiles lie apart from the local slots of these, but for so many operands that
+        # one of them has placed there.
+        self.clear: dict[Any, tuple[int, ...]] = {}
         self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
         self.cluster: Cluster | None = None
         self.number = 0  # among all cores of a launch, and of the other ranks of a world

@@ -74,9 +74,10 @@ class Clock(dict[int, int]):
 
     def _adopt(self, base: Epoch) -> None:
         if base.includes(self.base):
-            self.base = base
-            for agent in [a for a, time in self.items() if time <= base.get(a, 0)]:
-                del self[agent]
+            self.base, get = base, base.get
+            more = [(agent, time) for agent, time in self.items() if time > get(agent, 0)]
+            self.clear()
+            self.update(more)
         elif not self.base.includes(base):
             for agent, time in base.items():
                 if time > self.get(agent, 0):

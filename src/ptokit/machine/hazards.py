@@ -12,32 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.location import Location, Site
-from ptokit.base.namedtuple import NamedTuple
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.isa.walks import is_positionwise
-from ptokit.machine.call_facts import CallFacts
+from ptokit.machine.call_facts import CallFacts, View
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.issued import IssueOrder
-from ptokit.machine.regions import Ranges, Region, RegionIndex, Rows, Use, behind, hull
+from ptokit.machine.regions import Region, RegionIndex, Rows, Use, behind
 
 if TYPE_CHECKING:
     from ptokit.machine.findings import Findings
     from ptokit.machine.history import History
-
-
-class View(NamedTuple):
-    """An operand that lies at another address each time."""
-
-    operand: str
-    writes: bool
-    atomic: str  # how it changes memory in place
-    place: Rows | Ranges  # the bytes behind the address
-    start: int  # of the first of them
-    stop: int
 
 
 @dataclass(slots=True)
@@ -75,13 +63,13 @@ class HazardLog:
         self._by_pipe = clocks.is_by_pipe
         unordered = target.unordered if self._by_pipe else frozenset[Pipe]()
         self._barriers = unordered | {Pipe.ALL}  # engines promise no order between two transfers
-        self._tiles: dict[Any, tuple[Use, ...]] = {}  # uses of tiles, by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._history = history  # of windows, which other ranks reach as well
         self._spares = False  # whether arrays that are only read need not be looked at
         self._written: list[tuple[int, int]] = []  # the others: where they begin and end
         self._registers: dict[tuple[int, str], Region] = {}  # of a core
         self.issued = IssueOrder()
+        self._laid: list[CallFacts] = []  # whose uses were laid out here
         self.moment = 0  # events so far
         self.has_compared = False  # whether the values that are written have had a say
 
@@ -148,24 +136,40 @@ class HazardLog:
         if self._history is not None:
             self._history.seen(event, mine, self.findings)
 
-    def _tile_uses(self, call: Any, facts: CallFacts) -> tuple[Use, ...]:
+    def _tile_uses(self, facts: CallFacts) -> tuple[Use, ...]:
+        """Calls and memories outlive launches, and so do the regions of the one in the other."""
         if not self._by_pipe:
             return ()
-        found = self._tiles.get(call)
-        if found is None:
-            uses: list[Use] = []
-            for access, place, walk, is_over in facts.tiles:
-                index, key = self._index(access.memory), access.signature
-                region = index.known.get(key) or index.add(key, place)
-                assert region is not None
-                uses.append(Use(access.operand, access.writes, region, walk, "", is_over))
-            found = self._tiles[call] = tuple(uses)
-        return found
+        uses, known = facts.uses, self._known
+        for memory, index in facts.laid:
+            if (known.get(memory.uid) or self._index(memory)) is not index:
+                break
+        else:
+            if uses is not None:
+                return uses
+        indices = {tile.access.memory: self._index(tile.access.memory) for tile in facts.tiles}
+        facts.laid = tuple(indices.items())
+        self._laid.append(facts)
+        found: list[Use] = []
+        for access, place, walk, is_over in facts.tiles:
+            index, key = indices[access.memory], access.signature
+            region = index.known.get(key) or index.add(key, place)
+            assert region is not None
+            found.append(Use(access.operand, access.writes, region, walk, "", is_over))
+        facts.uses = uses = tuple(found)
+        return uses
 
     def _index(self, memory: Any) -> RegionIndex:
+        """The regions of a memory; what an earlier launch did to them is forgotten."""
+        if memory.uid == _ALL_GM:
+            return self.global_index()
         found = self._known.get(memory.uid)
         if found is None:
-            found = self._known[memory.uid] = RegionIndex(memory.name)
+            found = memory.regions
+            if found is None or found.is_closed or len(found.known) > _MOST_KEPT:
+                found = memory.regions = RegionIndex(memory.name)
+            found.forget()
+            self._known[memory.uid] = found
         return found
 
     def region(self, access: Any) -> Region | None:
@@ -207,9 +211,9 @@ class HazardLog:
 
     def _first_uses(self, event: Event, noted: Noted) -> tuple[Use, ...]:
         """What an instruction touches each time."""
-        found = self._tile_uses(noted.call, noted.facts)
+        found = self._tile_uses(noted.facts)
         if noted.moves:
-            noted.views = tuple(_view(access.pattern, noted.facts) for access in noted.bound)
+            noted.views = noted.facts.views
         else:
             found += self._bound_uses(event, noted.facts)
         noted.uses = found
@@ -274,7 +278,7 @@ class HazardLog:
     def regions_of(self, noted: Noted, number: int) -> list[Region]:
         """The bytes and registers that an instruction of a core touches wherever its views lie."""
         facts = noted.facts
-        found = [use.region for use in self._tile_uses(noted.call, facts)]
+        found = [use.region for use in self._tile_uses(facts)]
         if not noted.moves:
             for access in noted.bound:
                 found += (r for r in (self.region(access), self._shade(access)) if r is not None)
@@ -300,11 +304,19 @@ class HazardLog:
             if index is not None:
                 index.forget()
 
-    def close(self) -> None:
-        """Forget all of it; what refers to itself is taken apart, so that nothing is left over."""
-        for index in self._known.values():
-            index.close()
-        for each in (self._known, self._tiles, self._registers):
+    def close(self, keeps: bool) -> None:
+        """Forget all of it; what refers to itself is taken apart, so that nothing is left over.
+
+        The regions of memories that are kept stay with these.
+        """
+        for uid, index in self._known.items():
+            if keeps and uid != _ALL_GM:
+                index.forget()
+            else:
+                index.close()
+        for facts in self._laid if not keeps else ():
+            facts.uses, facts.laid = None, ()
+        for each in (self._known, self._registers, self._laid):
             each.clear()
 
     # ---- conflicts ------------------------------------------------------------------------------
@@ -451,14 +463,6 @@ class HazardLog:
             region.reads = {}
 
 
-def _view(pattern: Any, facts: CallFacts) -> View | None:
-    place, writes = pattern.extents, pattern.writes
-    if not place or pattern.operand in facts.handles:
-        return None
-    atomic = facts.atomic if writes else ""
-    return View(pattern.operand, writes, atomic, place, *hull(place))
-
-
 def _moving_use(region: Region | None, view: View | None) -> tuple[Use, ...]:
     if region is None or view is None:
         return ()
@@ -480,6 +484,7 @@ def _has_scratch(event: Event) -> bool:
 
 _EVERYWHERE = 1 << 62  # more than any address
 _ALL_GM = -1  # the number of all its buffers
+_MOST_KEPT = 500  # regions of a memory: where addresses come from data, each launch has others
 _SHADE = "might have touched"
 # The makers' own instructions change such registers between others that are still queued.
 _LATCHED = "on a device an instruction takes along what its registers hold when it is issued"

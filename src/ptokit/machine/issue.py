@@ -18,7 +18,7 @@ from ptokit.machine.core import Core, Engine
 from ptokit.machine.flags import Clock, Latch, Semaphore
 from ptokit.machine.launch_sync import LaunchSync, Meeting
 from ptokit.machine.queues import Why
-from ptokit.machine.sync import Given, Place, flag_wait
+from ptokit.machine.sync import Given, Place, Row, flag_wait
 
 
 class Listener(Protocol):
@@ -114,6 +114,9 @@ class IssueSync(LaunchSync):
         flag = self._flag(token, site)
         self.listener.take(self.core, pipe, (flag,), lambda: flag_wait(token), site)
         super()._take_flag(pipe, token, site, given)
+
+    def _pass_flag(self, pipe: Pipe, steps: Row, site: Place, given: Given) -> None:
+        self._in_turn(steps, given)
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         self.listener.barrier(self.core, pipe, site)

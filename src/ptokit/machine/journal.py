@@ -115,6 +115,7 @@ class Journal:
         # Who wrote last at an address, which bytes; what another core had written there.
         self._writers: dict[_Address, tuple[int, Any]] = {}
         self._before: dict[_Address, Array] = {}
+        self._peeked: Sequence[Any] = ()  # of whose accesses the writers are known
         self._instructions: dict[Any, int] = {}  # codes, by all that is noted of them
         findings.settle = self.settle
 
@@ -141,11 +142,12 @@ class Journal:
         """Nothing more will be noted."""
         self._is_over = True
 
-    def close(self) -> None:
-        """The run is over, and all is told."""
-        self.log.close()
+    def close(self, keeps: bool) -> None:
+        """The run is over, and all is told; whether its memories are kept for another one."""
+        self.log.close(keeps)
         for each in (self._read_from, self._written_to, self._writers):
             each.clear()
+        self._peeked = ()
 
     @property
     def has_compared(self) -> bool:
@@ -170,7 +172,7 @@ class Journal:
         number, entries = token.number, self._entries
         if number >= 0:
             ago = self._given - number
-            if ago == 1 and self._fresh == len(entries) and number not in self._notes.kept:
+            if ago == 1 and self._fresh == len(entries):
                 # Nobody else will ask what it proves.
                 entries[-1] += HAND - GIVE
                 entries.append(agent)
@@ -180,9 +182,14 @@ class Journal:
         else:
             assert number != SPENT, "a signal was taken twice"
 
+    def hand(self, giver: int, taker: int) -> None:
+        """An agent goes on behind what another one has done: a token given, and taken at once."""
+        self._entries += (giver << SHIFT | HAND, taker)
+
     def keep(self, token: Token) -> None:
         """A token is taken more often than it was thought to be."""
         self._notes.kept[token.number] = ALWAYS
+        self._fresh = -1
 
     def learn(self, core: Core, token: Token) -> None:
         """All later work of a core comes behind what a token proves."""
@@ -256,13 +263,18 @@ class Journal:
         facts: CallFacts = call.facts or facts_of(call)
         is_plain = facts.is_plain or not by_pipe
         changed = () if is_plain else self._begin(call, facts, site)
-        if bound and (self.scalar.busy or call.pipe is Pipe.S):
-            self._through_cache(call, site, bound)
         place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
         moves, compared, touched = False, (), ()
-        if bound or facts.across:
-            moves, compared, touched = self._reach(facts, bound)
-        key = call, place, changed, compared, touched
+        if bound:
+            if self.scalar.busy or facts.pipe is Pipe.S:
+                self._through_cache(call, site, bound)
+            moves = len(bound) == facts.reaches and bound[0].pattern is facts.pattern
+            touched = self._reach(bound, moves)
+        if (bound or facts.across) and facts.writes and self.machine.peek is not None:
+            compared = self._compare(facts, bound)
+        key: tuple[Any, ...] = call, place
+        if changed or compared or touched:  # most are only what they are, where they stand
+            key = call, place, changed, compared, touched
         code = self._instructions.get(key)
         if code is None:
             pipe = 0 if not by_pipe else Pipe.ALL if facts.gives_value else facts.pipe
@@ -302,28 +314,20 @@ class Journal:
         """It is done, and what it was executed in the midst of goes on."""
         self.issued, self._turn = before, -1
 
-    def _reach(
-        self, facts: CallFacts, bound: Sequence[Any]
-    ) -> tuple[bool, _Compared, tuple[Any, ...]]:
+    def _reach(self, bound: Sequence[Any], moves: bool) -> tuple[Any, ...]:
         """Note the addresses of what is touched beside tiles; where not all are views of the call,
         the key of its operation has them."""
-        moves, touched = False, ()
-        if bound:
-            if len(bound) == facts.reaches and bound[0].pattern is facts.pattern:
-                moves, addresses = True, self._addresses
-                for access in bound:
-                    memory = access.memory
-                    held = self._written_to if access.pattern.writes else self._read_from
-                    if held.get(memory.base) is not memory:
-                        _hold(held, memory)
-                    addresses.append(memory.base + access.offset)
-            else:
-                for access in bound:
-                    _hold(self._written_to if access.writes else self._read_from, access.memory)
-                touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
-        if facts.writes and self.machine.peek is not None:
-            return moves, self._compare(facts, bound), touched
-        return moves, (), touched
+        if not moves:
+            for access in bound:
+                _hold(self._written_to if access.writes else self._read_from, access.memory)
+            return tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
+        for access in bound:
+            memory = access.memory
+            held = self._written_to if access.pattern.writes else self._read_from
+            if held.get(memory.base) is not memory:
+                _hold(held, memory)
+            self._addresses.append(memory.base + access.offset)
+        return ()
 
     # The scalar unit reads a number from memory, and goes on. That is done by an agent of its own:
     # its stores are not over when it has a number.
@@ -361,22 +365,26 @@ class Journal:
     # ---- values ---------------------------------------------------------------------------------
 
     def peek(self, call: Any, bound: Sequence[Any]) -> None:
-        """Before an instruction writes where others may: keep what another core wrote there."""
+        """An instruction is about to write where others may: keep what another core wrote there."""
         facts: CallFacts = call.facts or facts_of(call)
         if not facts.writes:
             return
         core, writers = self.machine.core.number, self._writers
-        for access in _shared(facts, bound):
-            last = writers.get(_address(access))
+        self._peeked = bound
+        for address, access in _shared(facts, bound):
+            last = writers.get(address)
             if last is not None and last[0] != core and last[1].signature == access.signature:
-                self._before[_address(access)] = raw_bytes(np.array(access.read()))
+                self._before[address] = raw_bytes(np.array(access.read()))
+            if not facts.atomic:
+                writers[address] = core, access
 
     def _compare(self, facts: CallFacts, bound: Sequence[Any]) -> _Compared:
         """Whether what was written is what another core had written there, by operand."""
         found: _Compared = ()
+        if bound and self._peeked is bound and not self._before:
+            return found  # nobody else had written there, and who has now is known
         core, before = self.machine.core.number, self._before
-        for access in _shared(facts, bound):
-            address = _address(access)
+        for address, access in _shared(facts, bound):
             if before and address in before:
                 now = raw_bytes(np.array(access.read()))
                 found += ((access.operand, np.array_equal(before.pop(address), now)),)
@@ -439,17 +447,18 @@ def _hold(held: dict[int, Any], memory: Any) -> None:
             held[memory.base] = memory
 
 
-def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[Any]:
-    """What is written where other cores may write as well."""
-    found = [a for a in bound if a.writes and isinstance(a.memory, GmBuffer)]
-    return found + [a for a in facts.across if a.writes] if facts.across else found
+def _shared(facts: CallFacts, bound: Sequence[Any]) -> list[tuple[_Address, Any]]:
+    """What is written where other cores may write as well, each with its address.
 
-
-def _address(access: Any) -> _Address:
-    """Global memory has one space of addresses, every other memory its own."""
-    memory = access.memory
-    address = memory.base + access.offset
-    return address if isinstance(memory, GmBuffer) else (memory.uid, address)
+    Global memory has one space of addresses, every other memory its own.
+    """
+    found: list[tuple[_Address, Any]] = [
+        (a.memory.base + a.offset, a) for a in bound if a.writes and isinstance(a.memory, GmBuffer)
+    ]
+    for a in facts.across:
+        if a.writes:
+            found.append(((a.memory.uid, a.memory.base + a.offset), a))
+    return found
 
 
 class PromptJournal(Journal):
@@ -465,6 +474,10 @@ class PromptJournal(Journal):
 
     def take(self, agent: int, token: Token) -> None:
         super().take(agent, token)
+        self.settle()
+
+    def hand(self, giver: int, taker: int) -> None:
+        super().hand(giver, taker)
         self.settle()
 
     def learn(self, core: Core, token: Token) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, where
 from ptokit.isa import effects as fx
-from ptokit.isa.effects import CoreFlag, Pipe, Reach
+from ptokit.isa.effects import CoreFlag, Effect, Pipe, Reach
 from ptokit.isa.spec import Insn
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core, Engine
 from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.queues import Complete, Give, Learn, PipeQueue, Take, Why, Work
-from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
+from ptokit.machine.sync import UNLIMITED, Given, Place, Row, Sync, double_set, overflow
 from ptokit.machine.unit_flags import BELOW, HINT, UnitFlags
 
 if TYPE_CHECKING:
@@ -155,6 +155,48 @@ class LaunchSync(Sync):
             taken = flag.take()
             if self.journal is not None:
                 self.journal.take(flag.target.agent, taken)
+
+    def handlers(self, operations: Iterable[tuple[Insn, Sequence[Effect], Place]]) -> Row:
+        """A flag that is raised and taken at once, as most are, is one step."""
+        found: Row = []
+        for step in super().handlers(operations):
+            handle, pipe, token, _ = step
+            before = found[-1] if found else None
+            if (
+                before is not None
+                and (before[0], handle) == (self._raise_flag, self._take_flag)
+                and before[2] == token
+                and pipe is not Pipe.S
+            ):
+                found[-1] = (self._pass_flag, pipe, [before, step], before[3])
+            else:
+                found.append(step)
+        return found
+
+    def _pass_flag(self, pipe: Pipe, steps: Row, site: Place, given: Given) -> None:
+        """Raise a flag and take it: where neither pipe has to wait, nobody else sees it up."""
+        machine = self.machine
+        flag: Any = machine.core.flags.get(steps[0][2]) if self._is_prompt else None
+        if (
+            flag is None
+            or flag.balance
+            or flag.tokens
+            or flag.source.entries
+            or flag.target.entries
+            or machine.follows
+        ):
+            self._in_turn(steps, given)
+            return
+        flag.given += 1
+        flag.taken += 1
+        flag.last_set = site
+        flag.last_taken = Token(site, flag.source.title)
+        if self.journal is not None:
+            self.journal.hand(flag.source.agent, flag.target.agent)
+
+    def _in_turn(self, steps: Row, given: Given) -> None:
+        for handle, pipe, token, site in steps:
+            handle(pipe, token, site, given)
 
     def block(self, wait: Take, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""

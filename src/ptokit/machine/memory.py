@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Storage:
     defined stays so as long as the epoch stands, which makes the check free in steady state.
     """
 
-    __slots__ = ("base", "data", "epoch", "name", "shadow", "uid", "writeable")
+    __slots__ = ("base", "data", "epoch", "name", "regions", "shadow", "uid", "writeable")
 
     never_checked = -1  # the epoch at which an access that is new was last found defined
 
@@ -32,6 +33,7 @@ class Storage:
         self.epoch = 0
         self.base = 0  # the address of the first byte in the address space of the memory
         self.writeable = True
+        self.regions: Any = None  # which parts of it calls touch (machine/hazards.py)
 
     @property
     def nbytes(self) -> int:

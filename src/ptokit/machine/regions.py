@@ -330,6 +330,7 @@ class RegionIndex:
         self.known: dict[Any, Region] = {}  # by what an access says of its place
         self._few: list[Region] | None = []  # all of them, as long as they are few
         self._planes: dict[int, Plane] = {}
+        self.is_closed = False
 
     def get(self, key: Any) -> Region | None:
         return self.known.get(key)
@@ -406,7 +407,8 @@ class RegionIndex:
         return found
 
     def close(self) -> None:
-        """Let go of all regions, which are their own peers."""
+        """Let go of all regions, which are their own peers: only a collection would free them."""
+        self.is_closed = True
         for region in self.known.values():
             region.peers.clear()
             region.write, region.additions, region.reads = None, {}, {}

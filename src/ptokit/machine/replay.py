@@ -77,19 +77,20 @@ class Replay:
 
     def _step(self, start: int, stop: int) -> None:
         """Read some entries."""
-        clocks, see, skips, last = self.clocks, self.log.see, self.skips, self._last
+        clocks, see, last = self.clocks, self.log.see, self._last
         hand = clocks.hand
         entries, operations = self.notes.entries, self.notes.operations
         proven, taken = self._proven, self._taken
         addresses = self.notes.addresses
-        at, previous, enough = start, 0, stop - _LEAST_SAVED
+        at, previous = start, 0
+        enough = stop - _LEAST_SAVED if self.skips else 0  # behind it nothing is worth passing over
         while at < stop:
             code = entries[at]
             at += 1
             if code < 0:
                 operation = operations[~code]
                 if operation.__class__ is Noted:
-                    if skips:
+                    if at < enough:
                         here, pair = at - 1, code * _MANY + previous
                         before, last[pair], previous = last.get(pair, here), here, code
                         behind = here + here - before

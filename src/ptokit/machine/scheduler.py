@@ -159,8 +159,14 @@ class LaunchMachine(Machine):
         """Give a call of the core that is running to its pipe."""
         scheduler, core, insn, pipe = self.scheduler, self.core, call.insn, call.pipe
         if scheduler.careful:
-            is_unknown = bool(core.pipes) and call not in core.clear
-            if is_unknown or pipe not in self.target.pipes[core.kind]:
+            if core.pipes:
+                entries = core.clear.get(call)
+                is_clear = entries is not None and (
+                    not entries or all(operands[nth].in_ring for nth in entries)
+                )
+            else:
+                is_clear = pipe in self.target.pipes[core.kind]
+            if not is_clear:
                 at_pipe(scheduler.findings, core, call, operands, site)
         elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
             found = unwanted(insn, site)
@@ -336,7 +342,7 @@ class Scheduler:
             verdict = self.findings.diagnostics if is_certain and not compared else None
             has_compared = is_certain and compared and not self.findings.diagnostics
             if self.journal is not None and self._history is None:
-                self.journal.close()
+                self.journal.close(self._leaves_all)
         return Outcome(
             self.machine, found, events, verdict, self._chosen, has_compared=has_compared
         )
@@ -601,7 +607,7 @@ class Scheduler:
             memories = core.memories.values()
             for memory in memories:
                 memory.poison()
-            if self.journal is not None:
+            if self.journal is not None and self._started < self.blocks.stop:
                 self.journal.recycle(core)
             core.begin_again()
         cluster.begin_again()

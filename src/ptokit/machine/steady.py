@@ -127,7 +127,8 @@ class Shift:
 
     def __init__(self, before: State, after: State) -> None:
         self.by = {agent: after.count[agent] - time for agent, time in before.count.items()}
-        self._latest = dict.fromkeys(self.by, -1)  # of times that stand still
+        # Of times that stand still: what a clock does not name is none yet, and stays so.
+        self._latest = {agent: 0 if step else -1 for agent, step in self.by.items()}
         self._earliest = dict.fromkeys(self.by, _FAR)  # of those that go on
         self._moved: list[tuple[Any, Any]] = []  # records, with their places
         self.agrees = (
@@ -159,10 +160,10 @@ class Shift:
     def _clock(self, before: Clock, after: Clock) -> bool:
         if before.base is not after.base or before.keys() != after.keys():
             return False
-        for agent, step in self.by.items():
-            if step and (met := before.base.get(agent, 0)) > self._latest[agent]:
-                self._latest[agent] = met
         by, latest, earliest = self.by, self._latest, self._earliest
+        for agent, step in by.items() if before.base else ():
+            if step and (met := before.base.get(agent, 0)) > latest[agent]:
+                latest[agent] = met
         for agent, time in before.items():  # `_time` of each: there are many
             later = after[agent]
             if later == time:

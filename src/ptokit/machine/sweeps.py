@@ -48,6 +48,7 @@ class Sweep:
     first: tuple[int, int] = (0, 0)  # the time and the moment before all trips
     step: tuple[int, int] = (0, 0)  # what a trip adds to them
     before: tuple[int, ...] = ()  # its last addresses in trips that were read
+    is_alone: bool = False  # whether no other of its kind comes to its bytes, nor it twice
     near: list[Region] = field(default_factory=list[Region])  # what its hull meets
     addresses: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the others
 
@@ -184,6 +185,7 @@ class Sweeps:
         width, column = window.addresses, 0
         listed = notes.addresses[first : first + many * width]
         table = np.array(listed, np.int64).reshape(many, width)
+        lowest, highest = table.min(0).tolist(), table.max(0).tolist()
         turns: dict[int, int] = {}
         self._size = len(window.instructions)
         for place, (noted, agent) in enumerate(window.instructions, 1):
@@ -193,14 +195,13 @@ class Sweeps:
                     self._stays(access)
                     self._is_regular &= getattr(access, "whole", None) is None
                 continue
-            first, column = column, column + len(noted.bound)
-            for nth, (access, view) in enumerate(zip(noted.bound, noted.views, strict=True)):
-                addresses = table[:, first + nth]
-                if view is None or log.is_spared(noted, view, min(addresses), max(addresses)):
+            for access, view in zip(noted.bound, noted.views, strict=True):
+                low, high, addresses = lowest[column], highest[column], table[:, column]
+                column += 1
+                if view is None or log.is_spared(noted, view, low, high):
                     continue
-                if (addresses == addresses[0]).all():
-                    offset = int(addresses[0]) - access.memory.base
-                    self._stays(Access(access.pattern, access.memory, offset))
+                if low == high:
+                    self._stays(Access(access.pattern, access.memory, low - access.memory.base))
                     continue
                 rows = access.pattern.extents
                 if isinstance(rows, Rows):
@@ -208,6 +209,9 @@ class Sweeps:
                     self._moving.append(Sweep(noted, agent, access, rows, addresses, *at))
                 else:
                     self._is_regular &= not rows
+        # All that stays lies between.
+        self._start = min((region.start for region, _ in self._steady), default=0)
+        self._stop = max((region.stop for region, _ in self._steady), default=0)
 
     def _stays(self, access: Any) -> None:
         region = self._log.region(access)
@@ -225,11 +229,20 @@ class Sweeps:
         log, hulls = self._log, list[tuple[Sweep, Region]]()
         if not self._is_regular:
             return False
+        alike: dict[Any, list[Sweep]] = {}  # those of one shape in one array: looked at together
         for sweep in self._moving:
             sweep.before = tuple(sweep.table[max(0, read - _READ) : read].tolist())
             sweep.addresses = sweep.table[read:]
+            alike.setdefault(sweep.kind, []).append(sweep)
+        for members in alike.values():
+            is_written = any(each.access.writes for each in members)
+            are_apart = is_written and _union(members).is_apart()
+            for sweep in members:
+                sweep.is_alone = are_apart
+        for sweep in self._moving:
             hull, agent = sweep.hull(), sweep.agent
-            if hull is None or (sweep.access.writes and not sweep.atomic and not sweep.is_apart()):
+            overwrites = sweep.access.writes and not sweep.atomic
+            if hull is None or (overwrites and not sweep.is_alone and not sweep.is_apart()):
                 return False
             if not self._is_clear(sweep, hull):
                 return False
@@ -250,31 +263,29 @@ class Sweeps:
 
     def _are_apart(self, hulls: Sequence[tuple[Sweep, Region]]) -> bool:
         """Whether no two sweeps are in conflict, but for what one and the same trip does."""
-        alike: dict[Any, list[Sweep]] = {}  # those of one shape in one array: looked at together
-        for sweep, _ in hulls:
-            alike.setdefault(sweep.kind, []).append(sweep)
-        apart = {
-            kind
-            for kind, members in alike.items()
-            if len(members) > 1 and _union(members).is_apart()
-        }
         for (one, mine), (two, other) in combinations(hulls, 2):
             is_conflict = one.access.writes or two.access.writes
             commutes = one.atomic and one.atomic == two.atomic
             if not is_conflict or commutes or not mine.overlaps(other):
                 continue
-            if not (one.kind == two.kind and one.kind in apart) and not one.goes_with(two):
+            if not (one.is_alone and one.kind == two.kind) and not one.goes_with(two):
                 return False
         return True
+
+    def _is_amid(self, region: Region) -> bool:
+        """Whether a region does not lie before or behind all that stays."""
+        return region.start < self._stop and self._start < region.stop
 
     def _is_clear(self, sweep: Sweep, hull: Region) -> bool:
         """Whether nothing that was touched before, or in every window, is in conflict."""
         log, writes = self._log, sweep.access.writes
-        if any(hull.overlaps(r) for r, written in self._steady if written or writes):
+        if self._is_amid(hull) and any(
+            hull.overlaps(region) for region, written in self._steady if written or writes
+        ):
             return False
         # What the trip that was read last left in a region that stays would seem to come each trip.
         there = sweep.last_read()
-        if any(there.overlaps(region) for region, _ in self._steady):
+        if self._is_amid(there) and any(there.overlaps(region) for region, _ in self._steady):
             return False
         if log.global_index().is_costly(hull):
             return False
@@ -288,6 +299,8 @@ class Sweeps:
 
 def _union(sweeps: Sequence[Sweep]) -> Sweep:
     """Sweeps of one shape in one array as one."""
+    if len(sweeps) == 1:
+        return sweeps[0]
     return replace(sweeps[0], addresses=np.concatenate([each.addresses for each in sweeps]))
 
 
