@@ -87,6 +87,39 @@ def test_what_a_launch_lacks_is_raised_by_the_call(library: Path) -> None:
     call(1, None, shown(x), shown(y))  # and is forgotten then
 
 
+ADDED = "    TADD(t, t, t);"
+READY = "    set_flag(PIPE_MTE2, PIPE_S, EVENT_ID0);\n    wait_flag(PIPE_MTE2, PIPE_S, EVENT_ID0);"
+TALKING = KERNEL.replace(ADDED, f"""{READY}
+    cce::printf("%d of %d\\n", (int)part, 2);
+    TPRINT(t);
+{ADDED}
+    cce::printf("added\\n");""")  # fmt: skip
+
+
+@needs_compiler
+def test_what_a_kernel_prints_stands_among_its_instructions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "twice.cpp").write_text(TALKING, "utf-8")
+    (tmp_path / "caller.cpp").write_text(CALLER, "utf-8")
+    file = tmp_path / "twice.so"
+    macro = '-DKERNEL_CPP="twice.cpp"'
+    libraries.make(["--npu-arch=dav-2201", macro, str(tmp_path / "caller.cpp"), "-o", str(file)])
+    x, y = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    for _ in range(2):
+        DynamicLibrary(str(file)).call(1, None, shown(x), shown(y))
+        said = capsys.readouterr().out
+        order = [said.index(each) for each in ("0 of 2\n", "TPRINT", "added\n")]
+        assert order == sorted(order)
+        assert said.count("added\n") == 2  # a block has two vector cores
+
+
+def test_scripts_find_a_place_for_headers() -> None:
+    """Some move the folder of the tool chain's away, and back."""
+    home = Path(shell.environment()["ASCEND_HOME_PATH"])
+    assert (home / "include" / "pto").is_dir()
+
+
 @needs_compiler
 def test_memory_that_is_gone_is_no_argument(library: Path) -> None:
     x, y = np.zeros(256, np.float32), np.zeros(256, np.float32)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ptokit import compat
-from ptokit.base.diagnostics import PtoError
+from ptokit.base.diagnostics import NotSupported, PtoError
 from ptokit.compat.pypto.annotations import returned_parameters
 
 
@@ -191,3 +192,89 @@ def test_callbacks_are_bound_before_a_program_runs() -> None:
         worker(x, y)
     assert told[0] is y
     assert (y == 2).all()
+
+
+FUNCTION = """
+@pl.function
+def plus(
+    x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]
+) -> pl.Tensor[[16, 64], pl.FP32]:
+    return pl.store(pl.add(pl.load(x, [0, 0], [16, 64]), {by}), [0, 0], y)
+"""
+
+
+def test_functions_are_read_from_text_and_made_text(tmp_path: Path) -> None:
+    file = tmp_path / "plus.py"
+    file.write_text("import pypto.language as pl\n" + FUNCTION.format(by=3.0), "utf-8")
+    first = pl.parse(FUNCTION.format(by=2.0))
+    again = ir.deserialize(ir.serialize(first))
+    assert isinstance(first, ir.Function)
+    assert [each.name for each in first.params] == ["x", "y"]
+    assert len(first.return_types) == 1
+    assert first.as_python() == FUNCTION.format(by=2.0).lstrip("\n")
+    for function, by in ((first, 2), (again, 2), (pl.loads(str(file)), 3)):
+        x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
+        assert function(x, y) is y
+        assert (y == 1 + by).all()
+
+
+def test_a_text_holds_one_function_or_program() -> None:
+    with pytest.raises(ValueError, match=r"has no @pl\.function"):
+        pl.parse("x = 42")
+    two = FUNCTION.format(by=1.0) + FUNCTION.format(by=1.0).replace("def plus", "def other")
+    with pytest.raises(ValueError, match="has several: plus, other"):
+        pl.parse(two)
+    with pytest.raises(SyntaxError):
+        pl.parse("@pl.function\ndef f(x): return x +")
+    with pytest.raises(ValueError, match="no bytes of"):
+        ir.deserialize(b"something else")
+
+
+BY = 4.0
+
+
+@pl.function
+def by_a_global(x: pl.Tensor, y: pl.Out[pl.Tensor]):
+    return pl.store(pl.add(pl.load(x, [0, 0], [16, 64]), BY), [0, 0], y)
+
+
+def test_what_a_text_does_not_hold_is_told() -> None:
+    with pytest.raises(PtoError, match=r"pypto\.serialize.*by_a_global.*: BY"):
+        ir.serialize(by_a_global)
+
+
+@pl.jit
+def of_an_accumulator(a: pl.Tensor, b: pl.Tensor, y: pl.Out[pl.Tensor]):
+    spaces = pl.MemorySpace
+    left = pl.move(
+        pl.load(a, [0, 0], [16, 16], target_memory=spaces.Mat), target_memory=spaces.Left
+    )
+    in_l1 = pl.load(b, [0, 0], [16, 16], target_memory=spaces.Mat)
+    product = pl.matmul(left, pl.move(in_l1, target_memory=spaces.Right))
+    target = pl.load(b, [0, 0], [16, 16], target_memory=spaces.Mat)
+    back = pl.move(pl.tile.assemble(target, product, [0, 0]), target_memory=spaces.Vec)
+    return pl.store(back, [0, 0], y)
+
+
+def test_lowering_generates_nothing_and_a_launch_is_for_a_device() -> None:
+    """No device moves a tile from L1 to UB; what is only lowered is told nothing of that."""
+    tensors = [np.ones((16, 16), np.float32) for _ in range(3)]
+    assert list(of_an_accumulator.lower(*tensors).functions) == ["of_an_accumulator"]
+    backend: Any = importlib.import_module("pypto.backend.pto_backend")
+    with pytest.raises(backend.PartialCodegenError, match="Mat>Left"):
+        of_an_accumulator(*tensors)
+    with pytest.raises(PtoError, match="Mat>Left"):
+        of_an_accumulator.lower(*tensors, config=runtime.RunConfig(platform="a2a3"))
+
+
+@pl.jit
+def of_tensors(x: pl.Tensor, y: pl.Out[pl.Tensor]):
+    return pl.store(pl.add(x, x), [0, 0], y)
+
+
+def test_what_is_not_here_is_no_mistake_of_the_program() -> None:
+    backend: Any = importlib.import_module("pypto.backend.pto_backend")
+    x = np.ones((16, 64), np.float32)
+    with pytest.raises(NotSupported, match=r"pypto\.tensor"):
+        of_tensors(x, x.copy())
+    assert not issubclass(NotSupported, backend.PartialCodegenError)

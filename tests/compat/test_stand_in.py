@@ -496,6 +496,101 @@ def test_older_classes_have_the_result_behind_the_first_operand() -> None:
     assert len(texts) == 1
 
 
+def test_older_programs_gather_without_a_temporary() -> None:
+    """They leave it out, which texts do not: it is a tile like that of the indices."""
+    pto, mlir = dialect("pto"), ir()
+    kinds = [pto.PtrType.get(mlir.Type.parse(each)) for each in ("f32", "i32", "f32")]
+
+    def body(*pointers: Any) -> None:
+        tiles: list[Any] = []
+        views: list[Any] = []
+        n1, n64 = (dialect("arith").ConstantOp(mlir.IndexType.get(), n).result for n in (1, 64))
+        n0 = dialect("arith").ConstantOp(mlir.IndexType.get(), 0).result
+        for pointer, element in zip(pointers, ("f32", "i32", "f32"), strict=True):
+            kind = mlir.Type.parse(element)
+            whole = pto.MakeTensorViewOp(
+                pto.TensorViewType.get(2, kind), pointer, [n1, n64], [n64, n1]
+            ).result
+            part = pto.PartitionTensorViewType.get([1, 64], kind)
+            views.append(pto.PartitionViewOp(part, whole, [n0, n0], [n1, n64]).result)
+            tiles.append(pto.AllocTileOp(vector(1, 64, element)).result)
+        pto.TLoadOp(None, views[0], tiles[0])
+        pto.TLoadOp(None, views[1], tiles[1])
+        pto.TGatherOp(tiles[0], tiles[2], indices=tiles[1])
+        pto.TStoreOp(None, tiles[2], views[2])
+
+    program = compat.program(built(*kinds, body=body))
+    x = np.random.default_rng(1).standard_normal(64).astype(np.float32)
+    places, y = np.arange(64, dtype=np.int32)[::-1].copy(), np.zeros(64, np.float32)
+    program["k"][1](x, places, y, sync="insert")
+    np.testing.assert_array_equal(y, x[::-1])
+
+
+def test_verify_says_what_the_language_does_not_allow() -> None:
+    """As its verifier does; what only a device asks for is told when the program is for one."""
+    pto, mlir = dialect("pto"), ir()
+    f32 = mlir.F32Type.get()
+
+    def read_from(space: Any) -> Any:
+        def body() -> None:
+            tile = pto.AllocTileOp(pto.TileBufType.get([16, 16], f32, space)).result
+            pto.TGetValOp(f32, tile, dialect("arith").ConstantOp(mlir.IndexType.get(), 0).result)
+
+        return built(body=body)
+
+    assert read_from(pto.AddressSpace.VEC).operation.verify()
+    with pytest.raises(mlir.MLIRError, match=r"GETVAL\.location"):
+        read_from(pto.AddressSpace.MAT).operation.verify()
+
+    def with_tmp() -> None:
+        column = pto.TileBufType.get(
+            [16, 1],
+            f32,
+            pto.AddressSpace.VEC,
+            [16, 1],
+            pto.TileBufConfigAttr.get(pto.BLayout.ColMajor, pto.SLayout.NoneBox, 512, 0),
+        )
+        kinds = vector(16, 64), column, vector(8, 64, "i32"), vector(16, 64)
+        src0, src1, tmp, dst = (pto.AllocTileOp(each).result for each in kinds)
+        pto.TRowExpandMaxOp(src0=src0, src1=src1, tmp=tmp, dst=dst)
+
+    with pytest.raises(mlir.MLIRError, match=r"tmp-type"):
+        built(body=with_tmp).operation.verify()
+
+    def product_in_ub() -> None:
+        tiles = [pto.AllocTileOp(vector(16, 16)).result for _ in range(3)]
+        pto.TMatmulOp(None, *tiles)
+
+    module = built(body=product_in_ub)
+    assert module.operation.verify()
+    with pytest.raises(PtoError):
+        compat.program(module)["k"][1]()
+
+
+def test_a_program_that_says_its_target_is_verified_for_that_one() -> None:
+    """A5 has gathers by index without a temporary; a text that says A2/A3 does not."""
+    text = """module attributes {"pto.target_arch" = "%s"} { func.func @k() {
+      %%a = pto.alloc_tile : !pto.tile_buf<vec, 1x64xf32>
+      %%i = pto.alloc_tile : !pto.tile_buf<vec, 1x64xi32>
+      %%b = pto.alloc_tile : !pto.tile_buf<vec, 1x64xf32>
+      pto.tgather ins(%%a, %%i : !pto.tile_buf<vec, 1x64xf32>, !pto.tile_buf<vec, 1x64xi32>)
+        outs(%%b : !pto.tile_buf<vec, 1x64xf32>)
+      return
+    } }"""
+    module = ir().Module
+    assert module.parse(text % "a5").operation.verify()
+    assert module.parse(text.replace('attributes {"pto.target_arch" = "%s"}', "") % ()).verify()
+    with pytest.raises(ir().MLIRError, match=r"TGATHER\.index-tmp"):
+        module.parse(text % "a3").operation.verify()
+
+
+def test_a_mask_says_for_which_lanes_it_is() -> None:
+    pto = dialect("pto")
+    assert str(pto.MaskType.get("b16")) == "!pto.mask<b16>"
+    with pytest.raises(TypeError, match="for which lanes it is"):
+        pto.MaskType.get()
+
+
 def test_operations_go_in_front_of_others() -> None:
     pto, mlir = dialect("pto"), ir()
     tile = vector(16, 64)

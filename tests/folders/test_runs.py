@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ptokit import PtoError, load, loads, run_folder
-from ptokit.base.dtypes import f32
+from ptokit.base.dtypes import f32, u32
 from ptokit.cli.run import _code
 from ptokit.folders.inputs import RANGES, draw, random_array
 from ptokit.folders.runs import Status
@@ -93,6 +93,37 @@ def test_numbers_that_lead_out_of_a_view_are_drawn_anew(tmp_path: Path) -> None:
     (outcome,) = run_folder(folder(tmp_path, scale=text))
     assert outcome.status is Status.RAN, outcome.reason
     assert "numbers 0" in outcome.inputs
+
+
+SHIFT = """func.func @shift(%x: !pto.ptr<i32>, %y: !pto.ptr<i32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %v = pto.make_tensor_view %x, shape = [%c1, %c8], strides = [%c8, %c1] : !pto.tensor_view<1x8xi32>
+  %w = pto.make_tensor_view %y, shape = [%c1, %c8], strides = [%c8, %c1] : !pto.tensor_view<1x8xi32>
+  %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c1, %c8]
+    : !pto.tensor_view<1x8xi32> -> !pto.partition_tensor_view<1x8xi32>
+  %q = pto.partition_view %w, offsets = [%c0, %c0], sizes = [%c1, %c8]
+    : !pto.tensor_view<1x8xi32> -> !pto.partition_tensor_view<1x8xi32>
+  %a = pto.alloc_tile : !pto.tile_buf<vec, 1x8xi32>
+  %b = pto.alloc_tile : !pto.tile_buf<vec, 1x8xi32>
+  pto.tload ins(%p : !pto.partition_tensor_view<1x8xi32>) outs(%a : !pto.tile_buf<vec, 1x8xi32>)
+  pto.tshl ins(%a, %a : !pto.tile_buf<vec, 1x8xi32>, !pto.tile_buf<vec, 1x8xi32>)
+    outs(%b : !pto.tile_buf<vec, 1x8xi32>)
+  pto.tstore ins(%b : !pto.tile_buf<vec, 1x8xi32>) outs(%q : !pto.partition_tensor_view<1x8xi32>)
+  return
+}
+"""
+
+
+def test_numbers_that_leave_results_undefined_are_drawn_anew(tmp_path: Path) -> None:
+    """Shifts by 32 and more are; of floats nothing smaller is drawn, so that they are told once."""
+    (outcome,) = run_folder(folder(tmp_path, shift=SHIFT), sync="insert")
+    assert outcome.status is Status.RAN, outcome.reason
+    assert "contents 0..15" in outcome.inputs
+    unwritten = SHIFT.replace("i32", "f32").replace("tshl", "tadd").replace("ins(%a,", "ins(%b,")
+    (outcome,) = run_folder(folder(tmp_path, shift=unwritten), sync="insert")
+    assert [each.code for each in outcome.diagnostics] == ["poison-read"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -250,6 +281,8 @@ def test_ctrl_c_leaves_out_the_rest(tmp_path: Path, jobs: int) -> None:
 def test_an_array_takes_up_what_is_written_to_it() -> None:
     """Of a long one most is never touched; one that no computer has room for says so."""
     rng = np.random.default_rng(0)
+    (gaps,) = {each for each in RANGES if each.has_gaps and each.extent == RANGES[0].extent}
+    assert (random_array(u32, (31,), rng, gaps)[1:] == 0xFFFFFFFF).all()
     long = random_array(f32, (1 << 10, 1 << 18), rng, RANGES[0])  # 1 GiB, if it were there
     assert long.shape == (1 << 10, 1 << 18)
     assert long[0, :4].all()

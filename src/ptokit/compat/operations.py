@@ -15,12 +15,14 @@ from typing import Any, cast
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import ProgramError
+from ptokit.base.tiles import DYNAMIC
 from ptokit.compat.parts import InsertionPoint, Operation, Value, here, insert, plain, types_in
 from ptokit.compat.types import Type, attribute
 from ptokit.ir.attributes import ENUMERATIONS, Attribute, EnumAttr
 from ptokit.ir.core import Op
 from ptokit.ir.core import Value as OurValue
 from ptokit.ir.dialects import DEFINITIONS, Definition
+from ptokit.ir.dialects.memory import ALLOC
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.generic import AXIS, instruction_of, order_of, slots_of, with_variants
 from ptokit.ir.instructions import (
@@ -37,7 +39,7 @@ from ptokit.ir.instructions import (
 from ptokit.ir.lexer import Source
 from ptokit.ir.parser import Parser
 from ptokit.ir.reader import Abandon, Head
-from ptokit.ir.types import OpaqueType
+from ptokit.ir.types import OpaqueType, TileBufType
 from ptokit.ir.typetext import is_scalar, parse_type, suggestion
 from ptokit.isa.spec import Insn
 
@@ -268,7 +270,22 @@ def build(
         raise TypeError(f"{name}: {reasons[0]} ({head.location})")
     for number, result in enumerate(op.results):
         result.name = str(number)
+    for name, like in _formerly_left_out(op):
+        op.operands.append(build(ALLOC.name, [Type(like)], {}, at).result.ours)
+        op.labels += (name,)
     return insert(op, at)
+
+
+def _formerly_left_out(op: Op) -> Iterator[tuple[str, TileBufType]]:
+    """The temporaries that older programs leave out and texts do not, with a type for each."""
+    formerly = op.insn.asm.formerly if op.insn and op.insn.asm else {}
+    for name, like in formerly.items():
+        kind = None if name in op.labels else getattr(op.operand(like), "type", None)
+        if isinstance(kind, TileBufType):
+            spec = kind.spec
+            full = replace(spec, valid_row=spec.rows, valid_col=spec.cols)
+            is_open = DYNAMIC in (spec.valid_row, spec.valid_col)
+            yield name, replace(kind, spec=full) if is_open else kind
 
 
 def _ways(name: str) -> Iterator[Any]:

@@ -29,6 +29,8 @@ from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.dialects.scf import CONDITION, FOR, IF, WHILE, YIELD
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
+from ptokit.isa.targets import TARGETS
+from ptokit.passes.verify import refused_texts
 
 
 class MLIRError(ProgramError):
@@ -78,11 +80,20 @@ class Module:
         return Attributes(self.ours.attrs)
 
     def verify(self) -> bool:
-        """Raise what keeps the program from being read; its rules are judged for a target."""
+        """Raise what keeps the program from being read, and what its language does not allow.
+
+        Where it does not say which target it is for: on any of them. What a device asks for beyond
+        that is judged when it is run, or compiled.
+        """
         try:
-            self.program()
+            program = self.program()
         except ProgramError as error:
             raise MLIRError(error.diagnostics) from None
+        devices = [each for each in TARGETS.values() if each.is_device]
+        targets = [program.target()] if "pto.target_arch" in self.ours.attrs else devices
+        found = [refused_texts(program.executable(each), each) for each in targets]
+        if all(found):
+            raise MLIRError(found[0])
         return True
 
     def program(self) -> Program:

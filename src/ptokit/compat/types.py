@@ -373,7 +373,12 @@ class MaskType(_Masks):
     """`!pto.mask<b32>`."""
 
     @classmethod
-    def get(cls, granularity: str, context: object = None) -> Type:
+    def get(cls, granularity: str = "", context: object = None) -> Type:
+        if not granularity:
+            raise TypeError(
+                'a mask says for which lanes it is: MaskType.get("b32"); without that it is of '
+                "bindings before June 2026, whose micro-operations are others"
+            )
         return wrapped(parse_type(f"!pto.mask<{granularity}>"))
 
 

@@ -28,15 +28,18 @@ Draw = Callable[[], list[Any]]  # the same arguments each time
 
 # Findings that say: with other numbers the program might have gone on.
 _MISLED = frozenset(
-    {"arith", "gm-bounds", "index-range", "length", "local-bounds", "slice-range"}
+    {"arith", "gm-bounds", "index-range", "length", "local-bounds", "offset-range", "slice-range"}
     | {"valid-capacity", "window-bounds", "E1", "E10"}
 )
+# The same, where whole numbers are drawn at all: loops of no rounds, shifts by too much.
+_BY_NUMBERS = "poison-read"
 
 _MEMORY = (PtrType, ViewType, ShapedType)
 _PERIOD = 65_521  # elements after which random contents repeat: a prime, so that no two rows agree
 _MOST = 1 << 20  # elements of an array that are all random; then pieces of it, for less memory
 _PIECE, _APART = 1 << 10, 16_381  # how long the pieces are, and how far apart
 _GAPS = 31  # one in so many is taken
+_ALL_OF_THEM = 8  # bits of whole numbers that are drawn from all of theirs
 _UNKNOWN = 1 << 18  # elements of an array that no view speaks of
 
 
@@ -76,9 +79,25 @@ RANGES = tuple(
 )
 
 
-def is_misled(error: PtoError) -> bool:
-    """Whether other arguments might do: a rule of an instruction counts by its last word."""
-    return any(code.rpartition(".")[2] in _MISLED for code in error.codes)
+def is_misled(error: PtoError, function: Function | None = None, within: Range = RANGES[0]) -> bool:
+    """Whether other arguments might do: a rule of an instruction counts by its last word.
+
+    `function`: who takes them, which tells whether whole numbers are among them; `within`: what
+    they were drawn from. Where bytes are undefined the extent of views does not help.
+    """
+    words = {code.rpartition(".")[2] for code in error.codes}
+    params = () if function is None else function.params
+    is_first = within.extent == RANGES[0].extent
+    is_by_numbers = _BY_NUMBERS in words and is_first and any(map(_is_whole, params))
+    return bool(words & _MISLED) or is_by_numbers
+
+
+def _is_whole(param: Value) -> bool:
+    """Whether whole numbers are drawn for a parameter, from a range."""
+    kind = param.type if isinstance(param.type, ScalarType) else None
+    if isinstance(param.type, _MEMORY):
+        kind = param.type.element
+    return kind is not None and not kind.is_float and kind.bits > _ALL_OF_THEM
 
 
 def draw(
@@ -129,7 +148,7 @@ def random_array(
     period = min(size, _PERIOD)
     if kind.is_float:
         values = rng.standard_normal(period).astype(np.float32).astype(kind.np)
-    elif kind.bits <= 8:
+    elif kind.bits <= _ALL_OF_THEM:
         values = rng.integers(0, 256, period, np.uint8).view(kind.np)
     else:
         # Places lie high only in some of the arrays: others say where that is.
@@ -137,7 +156,7 @@ def random_array(
         low, high = (0, 4) if is_low else (within.low, within.high)
         values = rng.integers(low, high, period).astype(kind.np)
         if within.has_gaps:
-            values[np.arange(period) % _GAPS != 0] = kind.np.type(-1)
+            values[np.arange(period) % _GAPS != 0] = np.array(-1).astype(kind.np)
     found = _zeros(size, kind)
     filled = min(size, _MOST)
     found[:filled] = np.resize(values, filled)

@@ -222,7 +222,7 @@ def _launched(
             run = kernel[case.grid](*drawn, **options, max_seconds=case.max_seconds)
         except ProgramError as error:
             first = first or error
-            if set(given) == set(params) or not is_misled(error):
+            if set(given) == set(params) or not is_misled(error, kernel.function, within):
                 raise
             continue
         made = replace(

@@ -225,6 +225,12 @@ def _with_row_value_rules(
             "256 bytes for every 8 valid rows of dst, at most 7680",
         ),
         in_text(
+            "tmp-type",
+            "tmp has the element type of dst",
+            lambda o: o.tmp is None or o.tmp.dtype is o.dst.dtype,
+            fix="declare tmp with the type of dst, or leave it out",
+        ),
+        in_text(
             shape,
             "with tmp, the per-row source is a column",
             lambda o: o.tmp is None or not (o.src0.is_row_major and o.src1.is_row_major),

@@ -118,6 +118,7 @@ def _moved(o: Any) -> Moves | Lookup | None:
         ins=("src0", "src1", "k_value", "tmp", "offset"),
         outs=("dst", "cdst"),
         called={"src": "src0", "indices": "src1"},
+        formerly={"tmp": "src1"},
         attrs={"maskPattern": "maskPattern", "cmpMode": "cmpMode"},
         place={"maskPattern": "own,"},
         words={"gatherType": ("row", "col")},

@@ -36,6 +36,18 @@ def typed(*rules: Rule, of: Mapping[str, Predicate]) -> list[Rule]:
     return [replace(each, typed=of.get(each.id)) for each in rules]
 
 
+def of_elements(number: str, tile: str) -> Rule:
+    """A number has the type of the elements; texts do not tell signs apart."""
+
+    def holds(o: Any) -> bool:
+        given, wanted = o[number].dtype, o[tile].dtype
+        kinds = None if given is None else (given.is_float, given.bits)
+        return kinds in (None, (wanted.is_float, wanted.bits))
+
+    text = f"{number} has the element type of {tile}"
+    return in_text("scalar-type", text, holds, fix="convert the number first")
+
+
 def is_open(size: int) -> bool:
     return size == DYNAMIC
 

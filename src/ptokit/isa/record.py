@@ -205,6 +205,8 @@ class Asm:
     literals: Mapping[str, str] = field(default_factory=dict[str, str])
     # Operands that the classes of the bindings call otherwise: their name -> ours.
     called: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Temporaries that older classes of the bindings did without -> the tile that each is like.
+    formerly: Mapping[str, str] = field(default_factory=dict[str, str])
     # What stands behind the name where it is not `ins(...) outs(...)`, in the language of
     # ir/format.py; an operation may have several names, which differ in what is an attribute.
     syntax: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.convert import element, number
+from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.idioms import MOVES
+from ptokit.isa.language import typed
 from ptokit.isa.rules import Told, located, must
 from ptokit.isa.scalars import element_of, signed
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, scalar, src
@@ -36,7 +38,7 @@ def _scalar_access(tile: str) -> list[Rule]:
     scalar("offset", signed(64), note="element offset in memory order"),
     pipe=Pipe.S,
     ops={"SCALAR": Pipe.S},
-    rules=_scalar_access("src"),
+    rules=typed(*_scalar_access("src"), of={"location": lambda o: o.src.loc is TileType.Vec}),
     asm=Asm(name="tgetval", forms=frozenset({"l2"})),
     returns="src",
     cpp=Cpp(method="GetValue"),

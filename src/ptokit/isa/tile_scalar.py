@@ -20,7 +20,7 @@ from ptokit.isa.elementwise import MOD_BY_ZERO, REM_BY_ZERO
 from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, on, undefined
 from ptokit.isa.facts import TileFacts
 from ptokit.isa.freedom import ulp, unspecified
-from ptokit.isa.language import remainder_room
+from ptokit.isa.language import of_elements, remainder_room
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import (
     floored_remainder,
@@ -299,6 +299,7 @@ _SHARES_CORRECTION = Condition(
     ),
     rules=[
         *_RULES,
+        of_elements("scalar", "src"),
         *or_else(ONLY_ADDRESS, same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
         must("tmp-columns", "a2a3")(
             "tmp has a valid row with the valid columns of dst",
@@ -345,7 +346,7 @@ def TREMS(src: Expr, scalar: Expr, src_mod_64: Expr, PrecisionType: RemSAlgorith
     cost=DIVISION,
     attrs=precision(FmodSAlgorithm),
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
-    rules=[*with_scalar(), separate("dst", "src", on="a2a3")],
+    rules=[*with_scalar(), of_elements("scalar", "src"), separate("dst", "src", on="a2a3")],
     freedom=REM_BY_ZERO,
     steps=[UNTIL_DONE],
 )

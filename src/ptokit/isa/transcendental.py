@@ -25,7 +25,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import ON_SCALAR_UNIT, steps
 from ptokit.isa.expr import Condition, Const, Expr, given
 from ptokit.isa.freedom import ulp
-from ptokit.isa.language import agree, apart, in_text, precise_with_tmp
+from ptokit.isa.language import agree, apart, in_text, of_elements, precise_with_tmp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import (
@@ -211,6 +211,7 @@ def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
         "operands": (out("dst"), src("base"), exponent, room),
         "rules": [
             *pointwise(*tiles, everywhere=True),
+            *([] if exponent.name in tiles else [of_elements(exponent.name, "base")]),
             must("dtype", "a5")(
                 "elements are integers of 8, 16 or 32 bits, f16 or f32; "
                 "with HIGH_PRECISION they are f16, bf16 or f32",

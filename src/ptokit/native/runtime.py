@@ -41,7 +41,7 @@ from ptokit.native.scopes import VectorCode, functions
 
 STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
-OP_BARRIER, ASSERTION, TRAP = -10, -11, -12
+OP_BARRIER, ASSERTION, TRAP, PRINTED = -10, -11, -12, -14
 MFIFO_NEW, FIFO_END, FIFO_CLOSE = -20, -21, -22
 SESSION_SDMA, SESSION_URMA, TRANSFER_FIELD, TRANSFER_WAIT, TRANSFER_TEST = range(-30, -35, -1)
 END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, _END_SIGNAL = range(6)
@@ -310,4 +310,6 @@ class Runtime:
             raise fail("PTO_ASSERT", f"an assertion of the kernel does not hold: {condition}")
         elif service == TRAP:
             raise fail("trap", "the kernel has stopped itself with trap()")
+        elif service == PRINTED:
+            print(ctypes.string_at(words[0]).decode(errors="replace"), end="")
         return 0

@@ -106,6 +106,13 @@ class Verify(Pass):
         return [replace(d, target=target.name) for d in self.policy.judge(found)]
 
 
+def refused_texts(module: Module, target: Target) -> list[Diagnostic]:
+    """What the verifier of texts says of a module, and nothing that only a device would."""
+    checker = _Checker(module, target, "auto", Verify(in_text=True))
+    found = [d for f in module.functions if f.body is not None for d in checker.function(f)]
+    return [replace(d, target=target.name) for d in found if checker.is_of_texts(d)]
+
+
 def has_addresses(module: Module) -> bool:
     """Whether every tile of a module has an address of its own (and there is one)."""
     made = [op for op in module.walk() if allocates(op)]
@@ -137,6 +144,10 @@ class _Checker:
         self._uses: list[Use] = []
         self._broken: list[Use] = []
         self._refused: set[tuple[str, Location]] = set()  # by the verifier of texts
+
+    def is_of_texts(self, found: Diagnostic) -> bool:
+        """Whether the verifier of texts has said so."""
+        return found.location is not None and (found.code, found.location) in self._refused
 
     def function(self, function: Function) -> list[Diagnostic]:
         assert function.body is not None

@@ -36,6 +36,9 @@ def environment(*, replace: bool = False) -> dict[str, str]:
     known = [p for p in os.environ.get("PATH", os.defpath).split(os.pathsep)
              if p not in (pythons, tools)]  # fmt: skip
     path = [pythons, tools, *known] if replace else [pythons, *known, tools]
+    # Where headers are looked for: those of the device come with the compiler here, whatever
+    # scripts move in and out of this place.
+    (folder / "include" / "pto").mkdir(parents=True, exist_ok=True)
     home = {name: str(folder) for name in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH")}
     return {**home, **os.environ, "PATH": os.pathsep.join(path)}
 

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from ptokit.base import dtypes
+from ptokit.base.diagnostics import ProgramError
 from ptokit.base.entry import public
 from ptokit.base.enums import AtomicType, PadValue
-from ptokit.compat.pypto import distributed, programs, specs, tiles
+from ptokit.compat.pypto import distributed, programs, specs, texts, tiles
 from ptokit.compat.pypto.annotations import Annotation
 from ptokit.compat.pypto.dispatch import Blocks, Settings
 from ptokit.frontend.events import get_block_idx, get_block_num
@@ -212,8 +213,8 @@ def language() -> ModuleType:
     names.update(MemorySpace=tiles.MemorySpace, Mem=tiles.MemorySpace, PadValue=_pads(),
                  AtomicType=atomic, jit=programs.jit, JITFunction=programs.Compiled,
                  function=programs.function, inline=programs.function, program=programs.program,
-                 yield_=yield_, create_tensor=create_tensor, dim=dim,
-                 dynamic=str)  # fmt: skip
+                 yield_=yield_, create_tensor=create_tensor, dim=dim, parse=texts.parse_pypto,
+                 loads=texts.loads, dynamic=str)  # fmt: skip
     names.update(dict.fromkeys(("range", "parallel", "unroll", "pipeline"), loop))
     names.update(dict.fromkeys(("at", "cluster", "scope", "manual_scope"), scope))
     names.update(dict.fromkeys(("split", "cross_core_slot", "static_print"), lambda *_, **__: None))
@@ -247,7 +248,16 @@ def runtime() -> ModuleType:
 def ir() -> ModuleType:
     """`pypto.ir`."""
     found = _choices("pypto.ir", "OptimizationStrategy")
-    vars(found).update(compile=programs.compile_program)
+    vars(found).update(compile=programs.compile_program, Function=programs.Compiled,
+                       Program=programs.Program, serialize=texts.serialize,
+                       deserialize=texts.deserialize)  # fmt: skip
+    return found
+
+
+def _generator() -> ModuleType:
+    """`pypto.backend.pto_backend`: there code is generated; here programs are judged instead."""
+    found = distributed.Part("pypto.backend.pto_backend")
+    vars(found).update(PartialCodegenError=ProgramError)
     return found
 
 
@@ -277,6 +287,7 @@ MODULES: dict[str, Callable[[], ModuleType]] = {
     "runtime": runtime,
     "runtime.distributed_runner": _runner,
     "backend": lambda: _choices("pypto.backend", "BackendType"),
+    "backend.pto_backend": _generator,
     "ir": ir,
     "ir.distributed_compiled_program": _several_devices,
     "ir.pass_manager": lambda: _choices("pypto.ir.pass_manager", "OptimizationStrategy"),

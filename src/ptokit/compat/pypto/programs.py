@@ -72,6 +72,25 @@ class Compiled:
         code = self.function.__code__
         return Location(code.co_filename, code.co_firstlineno)
 
+    @property
+    def params(self) -> list[Any]:
+        """Its parameters: the name and the annotation of each."""
+        found = _signature(self.function).parameters.values()
+        return [SimpleNamespace(name=each.name, type=each.annotation) for each in found]
+
+    @property
+    def return_types(self) -> list[Any]:
+        """What it is annotated to return."""
+        found = _signature(self.function).return_annotation
+        if found is inspect.Signature.empty or found is None:
+            return []
+        is_several = isinstance(found, Annotation) and found.name == "Tuple"
+        return list(found.items) if is_several else [found]
+
+    def as_python(self) -> str:
+        """Its source."""
+        return textwrap.dedent(inspect.getsource(self.function))
+
     @functools.cached_property
     def requires_runtime_binding(self) -> bool:
         """Whether its body is `...`: what it does is said when the program is prepared."""
@@ -148,7 +167,9 @@ class Compiled:
         """The program of the function for these arguments; of one that orchestrates, its parts."""
         RAN.append(self.name)
         asked = config.target if isinstance(config, Settings) else None
-        others = [] if asked else [name for name, each in TARGETS.items() if each.is_device]
+        # Nothing is generated: what no device can do is refused when it is to run on one.
+        by_reach = sorted(TARGETS, key=lambda name: not TARGETS[name].is_device)
+        others = [] if asked else by_reach
         target = asked or DEFAULT
         try:
             return Lowered([self.kernel.lower(*args, target=target, **named)])
@@ -199,8 +220,7 @@ class CompiledProgram:
     @functools.cached_property
     def output_dir(self) -> str:
         folder = Path(tempfile.mkdtemp(prefix=f"{self.entry.name}-"))
-        source = textwrap.dedent(inspect.getsource(self.entry.function))
-        write_text(folder / f"{self.entry.name}.py", source)
+        write_text(folder / f"{self.entry.name}.py", self.entry.as_python())
         return str(folder)
 
     def __fspath__(self) -> str:

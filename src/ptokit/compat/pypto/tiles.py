@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import product
 from typing import Any
 
-from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.entry import public
 from ptokit.base.enums import AtomicType, CmpMode, PadValue, RoundMode, TileType
@@ -71,6 +71,7 @@ def _tile(given: Any, name: str) -> Any:
             "pypto.tensor",
             f"pl.{name} of tensors is cut into tiles by PyPTO's compiler; here it takes tiles",
             fix="pl.load(tensor, offsets, shapes) first, pl.store(tile, offsets, tensor) behind it",
+            kind=NotSupported,
         )
     return given
 

@@ -1,5 +1,6 @@
 // What kernels use beside instructions: addresses, elements, queries, small numbers and names.
 #pragma once
+#include <cstdio>
 #include "watch.hpp"
 
 namespace ptokit {
@@ -194,6 +195,19 @@ __attribute__((noinline)) inline void trap()
     ptokit::Record r(ptokit::TRAP, __builtin_return_address(0));
     r.ask();
 }
+namespace cce {
+// Printed where it stands among the instructions of the core.
+template <typename... A> __attribute__((noinline)) void printf(const char* format, A... values)
+{
+    int size = std::snprintf(nullptr, 0, format, values...);
+    if (size < 0) return;
+    char* text = (char*)__builtin_alloca((size_t)size + 1);
+    std::snprintf(text, (size_t)size + 1, format, values...);
+    ptokit::Record r(ptokit::PRINTED, __builtin_return_address(0));
+    r.put((int64_t)text);
+    r.ask();
+}
+}  // namespace cce
 // The clock stands still here, and code is where it is needed.
 inline int64_t get_sys_cnt() { return 0; }
 inline int64_t get_pc() { return 0; }

@@ -35,7 +35,7 @@ struct Stopped {};  // thrown through the frames of a kernel that was stopped; n
 
 enum Operand : int64_t { TILE = 1, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT, GROUP, SESSION, TRIGGER, CONTEXT };
 enum Service : int64_t { LAUNCH = -1, QUERY = -2, EVENT_NEW = -3, EVENT_RECORD = -4, EVENT_WAIT = -5, FIFO_NEW = -6,
-    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12, CASE = -13, MFIFO_NEW = -20, FIFO_END = -21, FIFO_CLOSE = -22,
+    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12, CASE = -13, PRINTED = -14, MFIFO_NEW = -20, FIFO_END = -21, FIFO_CLOSE = -22,
     SESSION_SDMA = -30, SESSION_URMA = -31, TRANSFER_FIELD = -32, TRANSFER_WAIT = -33, TRANSFER_TEST = -34,
     SCOPE_BEGIN = -40, SCOPE_END = -41, MICRO = -42, MICRO_MOVE = -43 };
 // What happens at an end of a FIFO beside the instructions.
