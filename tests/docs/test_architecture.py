@@ -12,7 +12,7 @@ import pytest
 
 import ptokit
 from ptokit import *
-from ptokit.machine import executor, fifo, machine, sync
+from ptokit.machine import entries, executor, fifo, machine, sync
 from tests.support import listen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,8 +136,8 @@ def test_the_walk_of_a_push(stops: Stops) -> None:
         stops.watch(executor, "order")
         stops.watch(fifo.End, "move")
         stops.watch(sync.Sync, "signal")
-        stops.watch(fifo, "push")
+        stops.watch(entries, "push")
         events = listen(here)
         TPUSH(pipe, tile)
-    assert stops.seen == ["executor.order", "End.move", "fifo.push", "Sync.signal"]
+    assert stops.seen == ["executor.order", "End.move", "entries.push", "Sync.signal"]
     assert [each.insn.name for each in events] == ["TPUSH"]

@@ -12,7 +12,7 @@ import pytest
 from ptokit.base.diagnostics import PtoError
 from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.replay import ReplayElsewhere
-from ptokit.frontend import launch
+from ptokit.machine import jobs, resident
 from tests.native.support import needs_compiler, source
 
 pytestmark = [
@@ -44,7 +44,7 @@ KERNELS = "".join(
         ("racing", "", "TADDS(z, x, 1.5f); TADDS(x, z, 1.0f); TLOAD(x, ga);"),
     )
 )
-STARTS = ("apart", "resident")  # what starts processes
+STARTS = {"apart": jobs, "resident": resident}  # what starts processes
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     started: list[str] = []
 
     def noting(name: str) -> Callable[..., Any]:
-        ours = getattr(launch, name)
+        ours = getattr(STARTS[name], name)
 
         def start(*args: Any) -> Any:
             started.append(name)
@@ -66,8 +66,8 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return start
 
-    for name in STARTS:
-        monkeypatch.setattr(launch, name, noting(name))
+    for name, module in STARTS.items():
+        monkeypatch.setattr(module, name, noting(name))
     return started
 
 

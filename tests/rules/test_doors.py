@@ -343,7 +343,7 @@ def test_a_verdict_is_not_taken_from_another_profile(module: Any) -> None:
 def test_advice_is_looked_for_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not by every launch of a kernel."""
     looked: list[Any] = []
-    monkeypatch.setattr("ptokit.isa.verify.remedies", lambda *a: looked.append(a) or "")
+    monkeypatch.setattr("ptokit.isa.remedies.remedies", lambda *a: looked.append(a) or "")
     kernel = module()
     for _ in range(3):  # tiles may change places among the memories that are there
         kernel[1](*arrays())

@@ -74,7 +74,7 @@ def is_told_whole(sample: Sample) -> bool:
 @pytest.fixture(autouse=True)
 def without_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that would mend a rule take longest to find, and are tested elsewhere."""
-    monkeypatch.setattr("ptokit.isa.verify.remedies", lambda *_: "")
+    monkeypatch.setattr("ptokit.isa.remedies.remedies", lambda *_: "")
 
 
 @pytest.mark.parametrize("insn", WITH_RULES, ids=str)
