@@ -135,6 +135,7 @@ def picture(table: Table) -> str:
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{width:.0f}" height="{height}" fill="#fff"/>',
     ]
+    numbers: list[str] = []  # in front of the marks that they would be crossed out by
     for row, (name, us) in enumerate(table.items()):
         ratio, top = us["again"] / us["numpy"], high * row
         colour = "#2a7" if ratio <= 1 else "#68b"
@@ -143,8 +144,11 @@ def picture(table: Table) -> str:
             f'<text x="{left - 8}" y="{top + 15}" text-anchor="end">{name}</text>',
             f'<rect x="{left}" y="{top + 3}" width="{end - left:.0f}" height="{high - 6}" '
             f'fill="{colour}"/>',
-            f'<text x="{end + 5:.0f}" y="{top + 15}">{ratio:.2f}</text>',
         ]
+        numbers.append(
+            f'<text x="{end + 5:.0f}" y="{top + 15}" stroke="#fff" stroke-width="4" '
+            f'paint-order="stroke">{ratio:.2f}</text>'
+        )
         if "torch" in us:
             mark = left + unit * min(us["torch"] / us["numpy"], most)
             parts.append(f'<path d="M{mark:.0f} {top + 2}v{high - 4}" stroke="#c40"/>')
@@ -154,7 +158,7 @@ def picture(table: Table) -> str:
     parts.append(
         f'<text x="{left + unit}" y="{end + 16}" text-anchor="middle">{words or "NumPy = 1"}</text>'
     )
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, *numbers, "</svg>", ""])
 
 
 PAGE = """# How fast launches are
