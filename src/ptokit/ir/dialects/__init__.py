@@ -35,14 +35,33 @@ class _Definitions(Mapping[str, Definition]):
         listed = (definition for topic in TOPICS for definition in topic.DEFINITIONS)
         self._found = {name: each for each in listed for name in (each.name, *each.aliases)}
         self._written = tuple(self._found)
+        # Most operations are instructions, which have none: that is asked most often.
+        self._missed: set[str] = set()
+        self._indices: tuple[object, ...] = ()  # that these were looked up in
 
     def __getitem__(self, name: str) -> Definition:
-        found = self._found.get(name)
+        found = self.find(name)
         if found is None:
-            found = self._found[name] = self._made(name)
+            raise KeyError(name)
         return found
 
-    def _made(self, name: str) -> Definition:
+    def find(self, name: str) -> Definition | None:
+        """The record of a name, where it has one."""
+        found = self._found.get(name)
+        if found is None:
+            indices = INSTRUCTIONS.index, MICRO.index
+            if indices != self._indices:  # which know others now
+                self._indices = indices
+                self._missed.clear()
+            if name not in self._missed:
+                found = self._made(name)
+                if found is None:
+                    self._missed.add(name)
+                else:
+                    self._found[name] = found
+        return found
+
+    def _made(self, name: str) -> Definition | None:
         dialect, _, own = name.partition(".")
         if dialect == "pto":
             for insn in INSTRUCTIONS.called(SYNTAX, own):
@@ -52,7 +71,7 @@ class _Definitions(Mapping[str, Definition]):
                 return micro.definition_of(MICRO[own])
             for record in MICRO.called(TEXT, own):
                 return micro.definition_of(record)
-        raise KeyError(name)
+        return None
 
     def __iter__(self) -> Iterator[str]:
         of_tables = (*MICRO, *MICRO.words(TEXT), *INSTRUCTIONS.words(SYNTAX))
@@ -62,12 +81,12 @@ class _Definitions(Mapping[str, Definition]):
         return len(list(iter(self)))
 
 
-DEFINITIONS: Mapping[str, Definition] = _Definitions()
+DEFINITIONS = _Definitions()
 
 
 def definition_of(op: Op) -> Definition | None:
     """The record of an operation; of an instruction written as all others are there is none."""
-    found = DEFINITIONS.get(op.name)
+    found = DEFINITIONS.find(op.name)
     # A few micro-operations have the name of an instruction that works on tiles.
     return None if found is not None and found.micro is not None and op.insn else found
 
