@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.micro import MICRO
 from ptokit.isa.opcodes import op_codes
 from ptokit.isa.table import Table
-from ptokit.isa.words import OVERLOAD, classes
+from ptokit.isa.words import OVERLOAD, SYNTAX, classes
 
 SHOW = """
 import sys
@@ -140,3 +141,20 @@ def test_an_index_that_is_wrong_is_no_authority(cache: Path, tmp_path: Path) -> 
 def test_a_cache_that_cannot_be_written_is_none(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "index").write_text("a file where the folder would be")
     assert shown(tmp_path) == shown(cache)
+
+
+def test_what_had_no_syntax_is_looked_up_again_in_another_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That an operation has none is remembered, for as long as the tables are what they were."""
+    index = INSTRUCTIONS.index
+    word, names = next(iter(index.words[SYNTAX].items()))
+    definitions = type(DEFINITIONS)()
+    bare = replace(index, words={**index.words, SYNTAX: {}})
+    monkeypatch.setitem(vars(INSTRUCTIONS), "index", bare)
+    assert definitions.find(f"pto.{word}") is None
+    assert definitions.get(f"pto.{word}") is None
+    monkeypatch.setitem(vars(INSTRUCTIONS), "index", index)
+    found = definitions.find(f"pto.{word}")
+    assert found is not None, names
+    assert definitions[f"pto.{word}"] is found
