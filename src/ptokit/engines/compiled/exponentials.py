@@ -14,6 +14,7 @@ added when it is compiled.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import log
 
 import numpy as np
@@ -137,14 +138,15 @@ def _in_short(lanes: Lanes) -> tuple[Value, Value]:
     return result, code.do(f"bitcast {tests} {either} to i{_WIDE}")
 
 
-def _tables() -> tuple[np.ndarray, np.ndarray]:
+def _tables() -> tuple[Sequence[float], Sequence[float]]:
     """Powers of two as floats; the logarithms of what they lack, at the lower end of the doubt."""
     logarithms = np.arange(_PARTS) * (log(2) / _PARTS)
     entries = np.exp(logarithms).astype(np.float32)
-    return entries, logarithms - np.log(entries.astype(np.float64)) - _DOUBT
+    lacking = logarithms - np.log(entries.astype(np.float64))
+    return entries.tolist(), (lacking - _DOUBT).tolist()
 
 
-def _looked_up(lanes: Lanes, counted: Value, table: np.ndarray) -> Value:
+def _looked_up(lanes: Lanes, counted: Value, table: Sequence[float]) -> Value:
     """Entries of a table by the last bits of floats."""
     code, words = lanes.code, lanes.vector("i32")
     index = code.do(f"bitcast {_REGISTER} {counted} to {words}")
