@@ -75,7 +75,7 @@ def view_of(part: Any) -> Any:
 
 
 def _by_columns(array: Array) -> Any:
-    """A view of a transposed array, whose columns lie one behind the other."""
+    """A view of a transposed array, whose columns lie one after the other."""
     step = array.strides[1] // array.itemsize
     outer = (array.shape[1] * step,) * 3
     spec = GlobalSpec.of(dtype(array.dtype), (1, 1, 1, *array.shape), (*outer, 1, step), Layout.DN)
