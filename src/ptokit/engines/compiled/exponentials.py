@@ -2,7 +2,7 @@
 
 Done in doubles to their last bits, that takes a polynomial of degree 10. Far fewer bits tell which
 float is the nearest, except where the result lies between two of them. AVX-512 finds powers of two
-in a table that fits into two registers; there the result is a sum of two floats, right to 2 ** -36.
+in a table that fits into two registers; there the result is a sum of two floats, right to 2 ** -35.
 Both ends of that doubt are rounded: where they are the same float, it is the result. Only vectors
 in which they differ - one in a hundred -, or a result that is no normal float, are done at length.
 Other processors do all of them at length.
@@ -38,9 +38,11 @@ _LARGE = 1.5 * 2**23 / _PARTS
 _LOG2 = float(np.float32(log(2)))
 _LOG2_LACKS = log(2) - _LOG2
 # exp(r) = 1 + r + r * r * (...), right to 2 ** -42 for |r| <= log(2) / 64. What is not 1 + r is
-# below 2 ** -14, so that rounding it to floats a few times adds errors of 2 ** -37.
+# below 2 ** -14: rounding it to floats a few times adds errors of 2 ** -36.4. As much again is
+# left out where the power is large, the logarithm lacks 2 ** -22, and that is not taken r * r / 2
+# times. Together that is less than 2 ** -35.
 _FACTORS = (0.5, 0.16666752099990845, 0.0416669137775898)
-_DOUBT = 2.0**-36  # of an entry; they are below 2
+_DOUBT = 2.0**-35  # of an entry; they are below 2
 _LOWEST = -104.0  # the result is zero from here on
 # The classes of vfpclass that results do not have: subnormal ones were rounded twice, and negative
 # ones come of numbers so large that nothing is known of what is left behind their power of two.
