@@ -274,10 +274,20 @@ def brief(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of {value.bit_length()} bits"
     try:
-        text = " ".join(str(value).split("\n"))
+        text = " ".join(_written(value).split("\n"))
     except Exception:  # what holds such an integer, or an object of a class that cannot be shown
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
+
+
+def _written(value: object) -> str:
+    """A value as a program has it: an index as it stands in brackets, anything else as it is."""
+    if isinstance(value, slice):
+        ends = [value.start, value.stop] + [value.step] * (value.step is not None)
+        return ":".join("" if end is None else str(end) for end in ends)
+    if isinstance(value, tuple) and any(isinstance(each, slice) for each in value):
+        return ", ".join(map(_written, value))
+    return str(value)
 
 
 def where(site: Site | Location | None) -> Location:

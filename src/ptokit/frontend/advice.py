@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher, get_close_matches
+from types import FrameType
 from typing import Any
 
 from ptokit.base.diagnostics import PtoError, fail
@@ -121,7 +122,7 @@ def unknown_attribute(error: AttributeError, site: Site | Location) -> PtoError:
         message = f"{_kind(subject)} has no attribute {name!r}"
         hint = f"it has {', '.join(names)}"
     near = get_close_matches(name, names, 1)
-    if near and "did you mean" not in hint:
+    if near and (not hint or isinstance(subject, NotANumber)):  # others know better
         hint = f"did you mean {near[0]}?"
     return fail("unknown-attribute", message, fix=hint, site=site)
 
@@ -131,7 +132,7 @@ def at_the_users_line(error: NameError | AttributeError) -> PtoError | None:
     trace = error.__traceback__
     if trace is None or isinstance(error, UnboundLocalError):
         return None
-    while trace.tb_next is not None:
+    while trace.tb_next is not None and not _is_question(trace.tb_next.tb_frame):
         trace = trace.tb_next
     frame = trace.tb_frame
     if is_ours(frame) or is_library(frame):
@@ -140,6 +141,11 @@ def at_the_users_line(error: NameError | AttributeError) -> PtoError | None:
     if isinstance(error, AttributeError):
         return unknown_attribute(error, site)
     return unknown_name(error.name or "", [*frame.f_locals, *frame.f_globals], site)
+
+
+def _is_question(frame: FrameType) -> bool:
+    """Whether this is an object of ours that is asked for an attribute it does not have."""
+    return frame.f_code.co_name == "__getattr__" and is_ours(frame)
 
 
 def _kind(thing: Any) -> str:
@@ -167,8 +173,8 @@ def _on_tiles(thing: Any, shown: str, name: str, with_number: bool = False) -> P
     )
 
 
-def _function_name(function: Any) -> str:
-    name: str = function.__name__
+def numpy_function(name: str) -> str:
+    """The instruction for a function of NumPy's, whether or not there is one."""
     return FUNCTIONS.get(name, f"T{name.upper()}")
 
 
@@ -180,10 +186,10 @@ class NotANumber:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         number = not all(isinstance(each, NotANumber) for each in inputs)
-        raise _on_tiles(self, f"np.{ufunc.__name__}", _function_name(ufunc), number)
+        raise _on_tiles(self, f"np.{ufunc.__name__}", numpy_function(ufunc.__name__), number)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        raise _on_tiles(self, f"np.{function.__name__}", _function_name(function))
+        raise _on_tiles(self, f"np.{function.__name__}", numpy_function(function.__name__))
 
     def __array__(self, *args: Any, **named: Any) -> Any:
         raise fail(
