@@ -319,7 +319,7 @@ STEP_BACK = np.ones((16, 64), "f4")[::-1]
         ({"a": 1}, "argument-type", "tuple(x) for constants"),
         (([1.0],), "argument-type", "np.array(x[0], np.float32)"),
         (STEP_BACK, "gm-array", "np.ascontiguousarray(x)"),
-        (np.ones(4), "SA-0054", "array.astype(np.float32)"),
+        (np.ones(4), "SA-0054", "x.astype(np.float32)"),
         (np.ones((1,) * 6, "f4"), "tensor-rank", "merge dimensions"),
     ],
     ids=["list", "dict", "list in a tuple", "backwards", "float64", "6-d"],
