@@ -16,7 +16,6 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.layout import Array
 
-
 _HERE = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost: memory of this computer, pinned or not
 
 
