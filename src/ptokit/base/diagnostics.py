@@ -80,6 +80,8 @@ def _plain(at: Location | None) -> dict[str, Any] | None:
     if at is None:
         return None
     plain: dict[str, Any] = {"file": at.file, "line": at.line, "col": at.col}
+    if at.end_col:
+        plain["end_col"] = at.end_col
     if at.callers:
         plain["callers"] = [_plain(caller) for caller in at.callers]
     return plain if at.origin is None else {**plain, "origin": _plain(at.origin)}
