@@ -37,7 +37,7 @@ def command(
     ] = False,
     entry: Annotated[str, Option("--entry", help="Of a text: the function to run.")] = "",
     grid: Annotated[int, Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
-    run: Annotated[bool, Option("--run", help="Run a Python file as a script.")] = False,
+    run: Annotated[bool, Option("--run", help="Run a Python file as a script: calls under if __name__ count.")] = False,
     target: OnTarget = None,
     seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 120.0,
     define: Defines = None,

@@ -7,10 +7,10 @@ message names the instruction that was meant, with the operands of its first for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher, get_close_matches
 from types import FrameType
 from typing import Any
 
+from ptokit.base import spelling
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import is_library, public
 from ptokit.base.location import Location, Site, is_ours
@@ -86,25 +86,10 @@ def meant(name: str, known: Iterable[str] = ()) -> str:
     """The question after a name that does not exist; empty when nothing is called alike."""
     if name[:1].isupper() and any(hasattr(c, name) for c in NotANumber.__subclasses__()):
         return f"write x.{name}(...): it is a member, not a function"
-    near = _nearest(name, {*INSTRUCTIONS, *known}) or _nearest(name.upper(), INSTRUCTIONS)
+    near = spelling.nearest(name, {*INSTRUCTIONS, *known})
     if not near:
         return ""
     return f"did you mean {' or '.join(call_of(n) if n in INSTRUCTIONS else n for n in near)}?"
-
-
-_CUTOFF = 0.6
-_SHORT_CUTOFF = 0.75  # of two letters: `or` is like TOR, `In` has nothing to do with TMIN
-
-
-def _nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The names closest to one that is not known, the one that goes on as it begins first."""
-    near = get_close_matches(name, known, 3, _SHORT_CUTOFF if len(name) < 3 else _CUTOFF)
-    best = [n for n in near if _likeness(n, name) == _likeness(near[0], name)]
-    return sorted(best, key=lambda n: (not n.startswith(name), n))
-
-
-def _likeness(a: str, b: str) -> float:
-    return SequenceMatcher(None, a, b).ratio()
 
 
 def unknown_name(name: str, known: Iterable[str], site: Site | Location) -> PtoError:
@@ -121,9 +106,8 @@ def unknown_attribute(error: AttributeError, site: Site | Location) -> PtoError:
         names = [*getattr(subject, "attributes", ())] or [n for n in names if n[0].isupper()]
         message = f"{_kind(subject)} has no attribute {name!r}"
         hint = f"it has {', '.join(names)}"
-    near = get_close_matches(name, names, 1)
-    if near and (not hint or isinstance(subject, NotANumber)):  # others know better
-        hint = f"did you mean {near[0]}?"
+    if not hint or isinstance(subject, NotANumber):  # others know better
+        hint = spelling.meant(name, names) or hint
     return fail("unknown-attribute", message, fix=hint, site=site)
 
 
