@@ -135,7 +135,7 @@ def mean_of_an_array(x: Any) -> None:
     x.nope  # here
 
 
-@mistake("unknown-name", "did you mean TADD(dst, src0, src1) or")
+@mistake("unknown-name", "did you mean TADD(dst, src0, src1)?")
 def misspelt(x: Any) -> None:
     a = TileT()
     TAD(a, a, a)  # here
@@ -146,7 +146,7 @@ def member_as_a_function(x: Any) -> None:
     GetValue(TileT(), 0)  # here
 
 
-@mistake("unknown-attribute", "did you mean TADD(dst, src0, src1) or")
+@mistake("unknown-attribute", "did you mean TADD(dst, src0, src1)?")
 def misspelt_in_the_module(x: Any) -> None:
     a = TileT()
     ptokit.TAD(a, a, a)  # here
@@ -352,7 +352,7 @@ def test_an_exception_of_the_users_has_no_frame_of_ours() -> None:
 
 
 def test_a_misspelt_instruction_of_the_module() -> None:
-    with pytest.raises(AttributeError, match=r"did you mean TADD\(dst, src0, src1\) or"):
+    with pytest.raises(AttributeError, match=r"did you mean TADD\(dst, src0, src1\)\?"):
         ptokit.TAD
 
 

@@ -20,7 +20,7 @@ import numpy
 from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public_raising
 from ptokit.base.enums import PadValue
-from ptokit.base.spelling import nearest
+from ptokit.base.spelling import meant
 
 Kind = Literal["int", "uint", "float"]
 
@@ -282,8 +282,7 @@ def _suggestion(spelling: str) -> str:
         return _LOOKALIKES[spelling]
     # Of spellings that differ in case the canonical one, listed first, stays.
     known = {each.lower(): each for each in reversed(_BY_SPELLING)}
-    close = nearest(spelling, known.values())
-    return f"; did you mean {close[0]!r}?" if close else f"; try one of {_names()}"
+    return f"; {meant(spelling, known.values(), shown=repr) or f'try one of {_names()}'}"
 
 
 def _names() -> str:

@@ -86,10 +86,8 @@ def meant(name: str, known: Iterable[str] = ()) -> str:
     """The question after a name that does not exist; empty when nothing is called alike."""
     if name[:1].isupper() and any(hasattr(c, name) for c in NotANumber.__subclasses__()):
         return f"write x.{name}(...): it is a member, not a function"
-    near = spelling.nearest(name, {*INSTRUCTIONS, *known})
-    if not near:
-        return ""
-    return f"did you mean {' or '.join(call_of(n) if n in INSTRUCTIONS else n for n in near)}?"
+    words = {*INSTRUCTIONS, *known}
+    return spelling.meant(name, words, shown=lambda n: call_of(n) if n in INSTRUCTIONS else n)
 
 
 def unknown_name(name: str, known: Iterable[str], site: Site | Location) -> PtoError:

@@ -75,7 +75,7 @@ def unknown_names(what: str, named: Mapping[str, Any], names: Iterable[str], fix
     """The error of arguments under names that are not those of the page."""
     names = list(names)
     wrong = [name for name in named if name not in names]
-    near = [match for name in wrong for match in nearest(name, names)]
+    near = [match for name in wrong for match in nearest(name, names, 1)]
     meant = f"; did you mean {' and '.join(near)}?" if near else ""
     rule = f"takes no argument named {' or '.join(wrong)}{meant}"
     return fail(

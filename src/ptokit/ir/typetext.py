@@ -15,7 +15,7 @@ from typing import TypeGuard, TypeVar
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, SLayout
 from ptokit.base.patterns import regex
-from ptokit.base.spelling import nearest
+from ptokit.base.spelling import meant
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.micro import is_micro_type
@@ -100,10 +100,9 @@ class SpellingError(ValueError):
         self.fix = fix
 
 
-def suggestion(word: str, known: Iterable[str], at_least: float | None = None) -> str:
+def suggestion(word: str, known: Iterable[str], at_least: float = 0.0) -> str:
     """A did-you-mean clause for a word that is alike enough, or the empty string."""
-    close = nearest(word, known, at_least=at_least)
-    return f"did you mean {close[0]!r}?" if close else ""
+    return meant(word, known, at_least=at_least, shown=repr)
 
 
 def is_scalar(word: str) -> bool:
