@@ -212,8 +212,8 @@ others run as the NumPy code of their record, on the same memory.
 - Steps of large tiles are calls of NumPy's BLAS already. Where they take a few times as long as one
   call for the whole product, no code can be ten times as fast as they are.
 - Exponentials are the exact result, rounded once, on every computer and in every launch; those of
-  torch are a polynomial in float32, which is shorter, and right but for the last bits. A short
-  computation in doubles decides which float is the nearest, and a long one where it cannot.
+  torch are a polynomial in float32, which is shorter, and right but for the last bits. Two floats
+  decide which one is the nearest, and a long computation in doubles where they cannot.
 - Sums of rows have the order of the target, which is that of its vector registers.
 - Top-k sorts whole rows, as the instructions that the kernel is written in do; torch selects.
 - Of small launches 15 to 20 us are Python: arguments are compared with those of the launch that is

@@ -216,7 +216,7 @@ def exponent(sizes: tuple[int, ...], times: list[float]) -> float:
 
 
 def rounds(call: Pass, quick: bool) -> list[tuple[float, ...]]:
-    """Seconds of every way to launch, one behind the other, again and again."""
+    """Seconds of every way to launch, one after the other, again and again."""
     ways = (False, "first", True, "full")
     least, enough = (2, 0.0) if quick else (LEAST_ROUNDS, ENOUGH)
     found: list[tuple[float, ...]] = []

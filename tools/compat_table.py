@@ -129,7 +129,7 @@ which PyPTO's compiler cuts into tiles: they are not of the tile level.
 Commands are those of the README.md of a folder that are there for a device: its tool chain, its
 libraries and its tensors are the stand-ins. They ran when they ended with 0, with every comparison
 of theirs. *Beside a finding* are programs and commands that end well although something true is to
-be said of them: a kernel leaves its array (`gm-bounds`: more room lies behind each), races (`E6`,
+be said of them: a kernel leaves its array (`gm-bounds`: more room lies past each), races (`E6`,
 `E8`: they are allowed), or reads what nothing has written (`poison-read`: allowed).
 
 What programs that did not run were refused for is what ptokit says about them. *Refused, as named*

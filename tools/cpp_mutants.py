@@ -6,7 +6,7 @@ The kernels are those of the examples, written as C++ and compiled. Nothing of a
 the calls that are taken out do not reach the machine. A pair is a line that signals and a line that
 waits for it; all their meetings are taken out together. The verdicts are those of `mutants.py`;
 found means here: a race between the two pipes that the pair ordered, from a call before the signal
-to one behind the wait. A barrier of all pipes orders any two of them.
+to one after the wait. A barrier of all pipes orders any two of them.
 """
 
 from __future__ import annotations

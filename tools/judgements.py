@@ -8,7 +8,7 @@ lies outside the tiles that a program declares, or has no meaning on the device.
 from __future__ import annotations
 
 _STATIC = "a static assertion of the library: the C++ that is printed for the file does not compile"
-_OUTSIDE = "it touches bytes behind the tile, which another tile may own"
+_OUTSIDE = "it touches bytes past the tile, which another tile may own"
 _WORDS = (
     "the fix pipe takes 8 bytes for every column, whatever the table is declared as: "
     "this one is shorter"
@@ -72,8 +72,8 @@ JUDGEMENTS: dict[str, str] = {
     "TSTORE_FP.word-size": _WORDS,
     "TTRANS.room": "the result has the shape of the source and not its transposed one",
     "comm.TBROADCAST.CH-3": "the staging tile does not divide the rows of the tensor",
-    "comm.TGATHER.TGA-3": "the result is as large as one part: the others are written behind it",
-    "comm.TSCATTER.TSC-3": "the source is as large as one part: the others are read behind it",
+    "comm.TGATHER.TGA-3": "the result is as large as one part: the others are written past it",
+    "comm.TSCATTER.TSC-3": "the source is as large as one part: the others are read past it",
     "pipe-address": "on A2/A3 the slots of a FIFO lie in global memory, which is not given",
     "pipe-peer": "one end of a FIFO without the other",
     "place.overflow": "the table of the fix pipe is larger than its memory",

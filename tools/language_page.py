@@ -18,7 +18,7 @@ A kernel takes two paths. *Eager*, it is the Python function that it looks like:
 Python can do between instructions, it can do. *Lowered* (`path="lowered"`, `text`, `cpp`,
 `check`), it is interpreted once: what is known then is computed then, and what is known only when
 the kernel runs - numbers among its arguments, block indices, elements read from tiles and memory
-- becomes operations. Arguments behind `*` are known; so are shapes of arrays.
+- becomes operations. Arguments after `*` are known; so are shapes of arrays.
 
 What this page lists as running gives the same bytes on both paths and from its own text. The rest
 is refused when it is lowered, at its line, under the code given. Page and tests are made of one
@@ -27,7 +27,7 @@ table (`tests/frontend/constructs.py`).
 * Run-time integers have 64 bits. A run-time float that comes from memory or from the caller is an
   f32 and stays one, as NumPy's float32 does; what Python computes of integers and literals is a
   double, rounded once where an instruction takes it.
-* A variable that is first assigned inside a run-time loop or branch is gone behind it; assign it
+* A variable that is first assigned inside a run-time loop or branch is gone after it; assign it
   before.
 * A loop over a range stays a loop, also when its length is known. Where its body needs the
   variable at compile time - for a type, a text, an index into a list of numbers - the rounds are

@@ -51,7 +51,7 @@ finds, and shows a value that comes out wrong.
 
 The advice of a race inside a core is the repair itself, derived from the blocks and loops around
 both lines: a flag is set and waited for in a block that both are in, so that it is set as often as
-waited for; around a loop it is primed before and drained behind; a list of buffers that is indexed
+waited for; around a loop it is primed before and drained after; a list of buffers that is indexed
 gets an id for each. `ptokit fix kernel.py` prints all of them as one diff, `--write` puts it into
 the file, and `print(k.fix(x, y))` does the same in Python. Every change is tried with the checkers
 on before it is kept, and what remains is said. Between blocks a SYNCALL is tried, where all of them
@@ -102,7 +102,7 @@ KERNELS = [
             TLOAD(a, GT(x))
             TADDS(b, a, 1.0)
         """,
-        fix="set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) behind the load, wait_flag(...) before the "
+        fix="set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0) after the load, wait_flag(...) before the "
         "sum; or `e = Event[Op.TLOAD, Op.TADDS](TLOAD(a, GT(x)))` and `TADDS(b, a, 1.0, e)`.",
     ),
     Broken(
@@ -119,7 +119,7 @@ KERNELS = [
                 TADDS(b, a, 1.0)
         """,
         fix="prime set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0) before the loop, wait for it before the "
-        "load, set it behind the sum, wait for it once more behind the loop.",
+        "load, set it after the sum, wait for it once more after the loop.",
     ),
     Broken(
         "Dependent vector instructions without a barrier (A2/A3)",
@@ -151,7 +151,7 @@ KERNELS = [
                 TADDS(b, a, 1.0)
                 set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0)
         """,
-        fix="set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0) before the loop, wait_flag(...) behind it.",
+        fix="set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0) before the loop, wait_flag(...) after it.",
     ),
     Broken(
         "A flag that nobody waits for",
@@ -215,7 +215,7 @@ KERNELS = [
                 TADDS(at(Tile[TileType.Vec, float32, 16, 64](), 0x8000), half, 1.0)
         """,
         cores="cube vector",
-        fix="PtoSetWaitFlag[PIPE_MTE2, PIPE_V]() behind TPOP.",
+        fix="PtoSetWaitFlag[PIPE_MTE2, PIPE_V]() after TPOP.",
     ),
     Broken(
         "TFREE forgotten (A5)",
@@ -236,7 +236,7 @@ KERNELS = [
         """,
         cores="cube vector",
         target="a5",
-        fix="`TFREE[TileSplitAxis.TILE_UP_DOWN](pipe)` behind the last use of every popped tile.",
+        fix="`TFREE[TileSplitAxis.TILE_UP_DOWN](pipe)` after the last use of every popped tile.",
     ),
     Broken(
         "Two cores that wait for each other",

@@ -66,7 +66,7 @@ def load(path: str | Path | Any, *, part: str = "", limits: TextLimits | None = 
             "load reads a program from a file, whose name it is given",
             got=[("path", type(path).__name__)],
             fix="load of ptokit.values makes a value of a part of an array: "
-            "from ptokit.values import *, behind the names of ptokit",
+            "from ptokit.values import *, after the names of ptokit",
         )
     limits = TextLimits.in_force(limits)
     text = read_source(path, limits)

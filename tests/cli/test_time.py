@@ -58,7 +58,7 @@ def test_the_same_launch_of_a_python_file_is_timed_once(file: Path) -> None:
     assert float(str(found["us"])) > 0
     said = invoke(file, "--target", "a2a3")
     assert "V waits" in said.stdout
-    assert "set behind TLOAD k.py:8" in said.stdout
+    assert "set after TLOAD k.py:8" in said.stdout
 
 
 def test_what_if(file: Path) -> None:

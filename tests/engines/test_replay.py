@@ -328,7 +328,7 @@ def test_what_writes_nothing_takes_no_call(name: str) -> None:
 def test_products_end_where_they_are_valid(
     name: str, kind: str, sum_: str, rows: int, columns: int
 ) -> None:
-    """Rows, columns and depths inside of a box: what lies behind them has no part in the result.
+    """Rows, columns and depths inside of a box: what lies past them has no part in the result.
 
     Some have whole steps of four rows or panels, some only single ones, and some both.
     """

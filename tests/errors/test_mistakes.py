@@ -88,12 +88,12 @@ def tile_as_number(x: Any) -> None:
     int(TileT())  # here
 
 
-@mistake("tile-operator", "behind the launch arrays hold what TSTORE wrote")
+@mistake("tile-operator", "after the launch arrays hold what TSTORE wrote")
 def tile_as_array(x: Any) -> None:
     np.asarray(TileT())  # here
 
 
-@mistake("tile-operator", "behind the launch arrays hold what TSTORE wrote")
+@mistake("tile-operator", "after the launch arrays hold what TSTORE wrote")
 def view_as_array(x: Any) -> None:
     np.array(GlobalTensor(x))  # here
 

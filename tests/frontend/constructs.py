@@ -739,7 +739,7 @@ def static_loop(x, y, n):
     put(y, 0, total)
 
 
-@construct(LOOPS, "a variable that is made in a loop is used behind it", "lower.gone", eager="-")
+@construct(LOOPS, "a variable that is made in a loop is used after it", "lower.gone", eager="-")
 def used_behind(x, y, n):
     for i in range(n):
         last = i

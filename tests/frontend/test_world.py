@@ -22,7 +22,7 @@ CHUNK = Tile[TileType.Vec, float32, 4, COLS]
 
 
 def told(event: RecordEvent, signal: Any, value: int = 1) -> None:
-    """Notify a signal behind the stores of a copy."""
+    """Notify a signal after the stores of a copy."""
     Event[Op.TSTORE_VEC, Op.SCALAR](event).Wait()
     TNOTIFY(signal, value, NotifyOp.AtomicAdd)
 

@@ -214,7 +214,7 @@ def test_a_loop_around_a_test_lets_others_go_on(notifies: bool) -> None:
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_a_core_spins_while_one_of_its_pipes_waits(seed: int | None) -> None:
-    """What ends the wait comes behind the loop."""
+    """What ends the wait comes after the loop."""
     word = np.zeros(1, np.int32)
     View = GlobalTensor[int32, Shape[1, 1, 1, 1, 1], Stride[1, 1, 1, 1, 1]]
 

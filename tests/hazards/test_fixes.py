@@ -75,7 +75,7 @@ def test_a_loop_is_primed_and_drained() -> None:
     loop = next(n for n, line in enumerate(body) if line == set_ and "for _" in body[n + 1]) + 1
     assert body[loop + 1 : loop + 3] == [wait, "TLOAD(a, GlobalTensor(x))"]
     assert body[loop + 5 : loop + 8] == ["TSTORE(GlobalTensor(y), a)", set_, wait]
-    assert lines[loop + 7].index("wait") == lines[loop].index("for"), "behind the loop"
+    assert lines[loop + 7].index("wait") == lines[loop].index("for"), "after the loop"
 
 
 def test_one_id_per_buffer() -> None:
@@ -372,7 +372,7 @@ def test_the_advice_of_a_race_is_its_repair() -> None:
     with pytest.raises(ProgramError) as caught:
         through_helpers[1](array(), array(0))
     first, second = caught.value.diagnostics
-    assert first.fix.startswith("set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0) behind line ")
+    assert first.fix.startswith("set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0) after line ")
     steps = second.fix.split("; ")
     assert [step.split("(")[0] for step in steps] == [
         "prime: set_flag", "wait_flag", "set_flag", "drain: wait_flag"
@@ -390,7 +390,7 @@ def test_the_advice_of_a_session_is_the_repair_too() -> None:
     with pytest.raises(ProgramError) as caught:
         copied()
     (found,) = caught.value.diagnostics
-    assert found.fix.startswith("set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID1) behind line ")
+    assert found.fix.startswith("set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID1) after line ")
 
 
 # ---- outlines ------------------------------------------------------------------------------------

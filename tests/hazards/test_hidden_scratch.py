@@ -87,7 +87,7 @@ def test_placement_leaves_the_window_free() -> None:
     crowded(24)[1](x, c, y, path="lowered", target="a2a3")
     assert (y[:24] == 1).all()
     assert (y[24:] == 11 + c[24:, None]).all()
-    with pytest.raises(PtoError) as error:  # it would end 2304 bytes behind the start of the window
+    with pytest.raises(PtoError) as error:  # it would end 2304 bytes past the start of the window
         crowded(40)[1](x, c, y, path="lowered", target="a2a3")
     assert error.value.codes == ("place.overflow",)
     assert ("taken by others", "0x2e000..0x30000") in error.value.diagnostics[0].got

@@ -96,7 +96,7 @@ def test_what_an_earlier_trip_wrote_is_looked_at(read: list[int]) -> None:
 
 
 def conflict(trip: int, complete: bool) -> Any:
-    """A loop fills an array, and one tile of it is read behind the loop."""
+    """A loop fills an array, and one tile of it is read after the loop."""
     x, y = np.zeros((16, 16 * 64), np.float32), np.zeros((16, 16), np.float32)
 
     def program() -> None:

@@ -333,7 +333,7 @@ def test_ping_pong_buffers_are_silent(seed: int | None) -> None:
 
 
 def test_order_is_transitive() -> None:
-    """MTE2 -> V -> MTE3: the store is behind the load through the vector pipe."""
+    """MTE2 -> V -> MTE3: the store is after the load through the vector pipe."""
     z = array(0)
 
     def program() -> None:

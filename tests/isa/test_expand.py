@@ -299,7 +299,7 @@ def test_only_what_is_needed_must_be_defined() -> None:
         whole(src).write(np.ones((32, 32), "f4"))
         with pytest.raises(PoisonRead):
             call("TCOLEXPAND", dst, src)
-        src = tile("f32", np.ones((1, 8)))  # the rows behind row 0 stay undefined
+        src = tile("f32", np.ones((1, 8)))  # the rows past row 0 stay undefined
         call("TCOLEXPAND", dst, src)
         assert (dst.numpy() == 1).all()
 

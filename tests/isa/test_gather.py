@@ -118,7 +118,7 @@ def test_index_out_of_range(wrong: int) -> None:
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("target", TARGETS)
 def test_columns_by_pattern(target: str, data: st.DataObject, rows: int, cols: int) -> None:
-    """Rows are packed one behind the other; what lies behind stays as it was."""
+    """Rows are packed one after the other; what lies past stays as it was."""
     kind = data.draw(st.sampled_from(kinds_of("TGATHER", target)))
     pattern = data.draw(st.sampled_from(list(MaskPattern)))
     with device(target, mode="auto"):

@@ -59,7 +59,7 @@ SHAPES = [
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize("start", ["", "_ACC", "_BIAS"])
 def test_valid_sizes_decide(target: str, shapes: Any, start: str) -> None:
-    """k is that of the left operand: rows behind the right one take part with what they hold."""
+    """k is that of the left operand: rows past the right one take part with what they hold."""
     a_size, b_size, c_size, (m, k), (other_k, n) = shapes
     kind = ACC[target]
     with device(target):

@@ -65,7 +65,7 @@ def test_rows_of_codes_have_a_distance_of_their_own(axis: int, alg: Any) -> None
 
 @pytest.mark.parametrize("interleave", [False, True])
 def test_whole_groups_of_rows_are_quantised(interleave: bool) -> None:
-    """What lies in the rows behind the valid ones takes part."""
+    """What lies in the rows past the valid ones takes part."""
     exp = "Vec u8 1x128" if interleave else "Vec u8 2x64"
     rest = [exp, "Vec f16 2x64", "Vec f16 2x64"]
     alg = (FP8, True) if interleave else (FP8,)

@@ -636,7 +636,7 @@ def test_wide_indices_reach_half_the_columns_on_a2a3(cols: int) -> None:
         value, first, second = (at(0x1000 * k, f"Vec f16 2x256 valid 2x{cols}") for k in range(3))
         number = f"Vec i32 2x256 valid 2x{cols}"
         index, i0, i1 = (at(0x4000 + 0x1000 * k, number) for k in range(3))
-        rows = grid(2, 256, 256)  # also what lies behind the valid columns
+        rows = grid(2, 256, 256)  # also what lies past the valid columns
         values = [found(0x1000 * k, dtype("f16"), rows) for k in range(3)]
         numbers = [found(0x4000 + 0x1000 * k, dtype("i32"), rows) for k in range(3)]
         (before, a, b), (kept, m, n) = values, numbers
@@ -672,7 +672,7 @@ def with_scratch() -> Iterator[Any]:
 @pytest.mark.parametrize(("insn", "legal"), [*with_scratch()])
 @pytest.mark.parametrize("lives", [False, True])
 def test_of_scratch_only_the_address_counts(insn: Insn, legal: Any, lives: bool) -> None:
-    """A tile of 32 bytes will do where nothing lies behind it; what lives there is lost."""
+    """A tile of 32 bytes will do where nothing lies past it; what lives there is lost."""
     declared_tmp = legal.operands["tmp"]
     ids = {rule.id for rule in insn.rules}
     pitch = "tree-pitch" in ids or ("tmp-pitch" in ids and legal.operands["src"].cols > 128)

@@ -73,7 +73,7 @@ def cases(insn: Insn) -> Iterator[tuple[Sample, str]]:
 
 
 def placed(machine: Machine, operands: dict[str, Any]) -> None:
-    """Bind the tiles one behind the other, everything around them defined."""
+    """Bind the tiles one after the other, everything around them defined."""
     free: dict[int, int] = {}
     for tile in operands.values():
         if isinstance(tile, Bound):

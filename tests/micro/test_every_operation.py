@@ -82,7 +82,7 @@ def sources(record: Micro, T: DType, seed: int) -> dict[str, Any]:
 
 
 def program_of(record: Micro, T: DType, U: DType, given: dict[str, Any], words: Any) -> Any:
-    """A scope that loads what an operation takes, and stores its results one behind the other."""
+    """A scope that loads what an operation takes, and stores its results one after the other."""
     shown = types(record, T, U)
     body: list[str] = ['%all = pto.pset_b8 "PAT_ALL" : !pto.mask<b8>']
     arrays: list[str] = []

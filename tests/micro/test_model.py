@@ -228,10 +228,10 @@ def put(name: str) -> str:
 
 
 NOTHING = ""
-RAW, WAR = "load behind the store", "store behind the load"
+RAW, WAR = "load after the store", "store after the load"
 WAW = "two stores of a scope to common bytes rely on their order"
 ORDERED = [  # what is said, a body of a scope, and what is told
-    ("a load behind a store of the same bytes needs a barrier", BEHIND + AGAIN, RAW),
+    ("a load after a store of the same bytes needs a barrier", BEHIND + AGAIN, RAW),
     ("VST_VLD orders it", BEHIND + bar("VST_VLD") + AGAIN, NOTHING),
     ("VV_ALL orders it", BEHIND + bar("VV_ALL") + AGAIN, NOTHING),
     ("VLD_VST does not", BEHIND + bar("VLD_VST") + AGAIN, RAW),
@@ -247,7 +247,7 @@ ORDERED = [  # what is said, a body of a scope, and what is told
         NOTHING,
     ),
     (
-        "a store behind a load of the same bytes needs a barrier",
+        "a store after a load of the same bytes needs a barrier",
         ALL + LOAD + f"%y = pto.vbr %k : f32 -> {V}\n" + store("y", "x") + store("v"),
         WAR,
     ),
@@ -287,7 +287,7 @@ ORDERED = [  # what is said, a body of a scope, and what is told
     (
         "a scalar load behind a vector store needs a barrier",
         BEHIND + SCALAR,
-        "scalar load behind the store",
+        "scalar load after the store",
     ),
     ("VS_ALL orders it", BEHIND + bar("VS_ALL") + SCALAR, NOTHING),
     ("a vector load behind a scalar store needs one", SET + AGAIN, "load behind the scalar store"),

@@ -168,7 +168,7 @@ def test_both_paths_find_a_load_that_nothing_orders_behind_a_store(path: str) ->
     with pytest.raises(PtoError) as told:
         launch(unordered, path, ramp(), np.zeros(64, np.float32))
     (found,) = (d for d in told.value.diagnostics if d.code == "E17" and d.severity == "error")
-    assert "load behind the store" in found.message
+    assert "load after the store" in found.message
     assert found.location is not None
     assert found.notes[0].location is not None
     lines = found.notes[0].location.text, found.location.text

@@ -87,7 +87,7 @@ def test_a_load_behind_a_store_needs_a_barrier(kind: str, is_told: bool) -> None
         return
     with pytest.raises(PtoError) as told:
         run(program, numbers("f32"), out=np.zeros(64, np.float32))
-    (found,) = (d for d in told.value.diagnostics if "load behind the store" in d.message)
+    (found,) = (d for d in told.value.diagnostics if "load after the store" in d.message)
     assert found.code == "E17"
     assert 'pto.mem_bar "VST_VLD"' in found.fix
     assert found.notes[0].location is not None
@@ -103,7 +103,7 @@ def test_a_store_made_of_what_was_loaded_there_comes_behind_it_by_itself() -> No
         f"%z = pto.vbr %k : f32 -> {V}\npto.vsts %z, %x[%c0], %m : {V}, !pto.ptr<f32, ub>, {M}\n"
     )
     program = scope(body + other + STORE, "x:f32", "f32", "%k = arith.constant 1.0 : f32")
-    with pytest.raises(PtoError, match="store behind the load"):
+    with pytest.raises(PtoError, match="store after the load"):
         run(program, numbers("f32"), out=np.zeros(64, "f4"))
 
 

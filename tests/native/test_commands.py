@@ -155,5 +155,5 @@ def test_arguments_can_be_named_at_every_door(file: Path, command: str) -> None:
     if command == "time":  # a wait in a helper is told with the call
         lines = [line_of(KERNELS, words) for words in ("wait_flag(A", "Sync<PIPE_MTE2")]
         assert (
-            "kernel.cpp:{} called at kernel.cpp:{}, set behind TLOAD".format(*lines) in done.stdout
+            "kernel.cpp:{} called at kernel.cpp:{}, set after TLOAD".format(*lines) in done.stdout
         )

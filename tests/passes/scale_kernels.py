@@ -29,7 +29,7 @@ ViewB = GlobalTensor[E8M0, Rows, Steps, Layout.MX_B_DN]
 
 @kernel(mode="auto")
 def early_scales(a: Any, a_scale: Any, b: Any, b_scale: Any, c: Any) -> None:
-    """c = a b over two steps; the first step's data come behind the product of the second."""
+    """c = a b over two steps; the first step's data come after the product of the second."""
     l1 = [[kind() for kind in L1] for _ in range(2)]
     l0 = [[kind() for kind in L0] for _ in range(2)]
     acc = TileAcc[float32, M, M]()

@@ -112,7 +112,7 @@ class Example:
         return self.function("placed", [*self.arrays], lines + self.body)
 
     def operands(self, machine: Machine) -> dict[str, Any]:
-        """Tiles, bound one behind the other and filled, and arrays."""
+        """Tiles, bound one after the other and filled, and arrays."""
         made: dict[str, Any] = {}
         free: dict[str, int] = {}
         for name, kind in self.tiles.items():

@@ -338,7 +338,7 @@ def test_a5_static_sizes_agree(valid: str, shape: str, code: str | None) -> None
 
 def test_a5_sizes_known_only_at_run_time_follow_the_tile() -> None:
     """'The implementation uses dst.GetValidRow() / dst.GetValidCol() as the transfer size': here
-    they lie behind the array."""
+    they lie past the array."""
     kind = Tile[TileType.Vec, float32, 16, 64, BLayout.RowMajor, DYNAMIC, DYNAMIC]
     with device("a5", mode="auto"):
         TLOAD(kind(13, 50), make("GM f32 13x50"))

@@ -78,9 +78,9 @@ def test_a_pipe_that_waits_for_itself_and_the_scalar_unit_for_all() -> None:
     by_reason = {(w.pipe, w.reason.split(" ")[2].strip(":")): w for w in found.waits}
     barrier, both = by_reason["V", "V"], by_reason["S", "MTE3"]
     assert "pipe_barrier(PIPE_V)" in barrier.reason
-    assert "behind TADD" in barrier.reason
+    assert "after TADD" in barrier.reason
     assert "pipe_barrier(PIPE_ALL)" in both.reason
-    assert "behind TSTORE" in both.reason
+    assert "after TSTORE" in both.reason
     slower = found.what_if({"flags.barrier": found.params["flags.barrier"] + 1000})
     assert slower.cycles == pytest.approx(found.cycles + 1000)
 

@@ -134,7 +134,7 @@ def test_a_wait_names_both_lines() -> None:
     assert "wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)" in text[first.line.line - 1]
     assert first.behind is not None
     assert "TLOAD(a" in text[first.behind.line - 1]
-    assert "behind TLOAD" in first.reason
+    assert "after TLOAD" in first.reason
     assert {step.label for step in found.critical} == {"TLOAD", "TADD", "TSTORE"}
 
 

@@ -97,7 +97,7 @@ def command(
         Option(
             "--slack",
             min=0,
-            help="With --golden or --compat: bytes behind each array, for kernels that leave it.",
+            help="With --golden or --compat: bytes past each array, for kernels that leave it.",
         ),
     ] = 0,
     compat: Annotated[
@@ -105,7 +105,7 @@ def command(
         Option(
             "--compat",
             help="FILE is a Python program for the bindings of MLIR, PTODSL or PyPTO, or a script "
-            "of the shell: execute it, with ARG behind --, and run what it builds.",
+            "of the shell: execute it, with ARG after --, and run what it builds.",
         ),
     ] = False,
     define: Defines = None,

@@ -82,7 +82,7 @@ def command(
         raise usage_error(
             "tune",
             f"{file} launches no kernel with constants to choose",
-            fix="declare values behind *: def k(x, *, tile: Literal[64, 128] = 64), or at the top: "
+            fix="declare values after *: def k(x, *, tile: Literal[64, 128] = 64), or at the top: "
             "TILE: Literal[64, 128] = 64; or give some: --set TILE=64,128",
         )
     paths = [place, *(place.with_name(f"{each.kernel}.{place.name}") for each in found[1:])]

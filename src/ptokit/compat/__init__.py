@@ -163,7 +163,7 @@ def _raised_by(error: BaseException, file: str) -> PtoError:
     fix = "it is executed as it is: run it with python after `import ptokit.compat`"
     if isinstance(error, SystemExit) and isinstance(error.code, int):
         what = f"ended with exit code {error.code}"
-        fix = "arguments of its own stand behind --: ptokit run --compat FILE -- ARGUMENTS"
+        fix = "arguments of its own go after --: ptokit run --compat FILE -- ARGUMENTS"
     return usage_error(
         "script.raised",
         f"{Path(file).name} {what}",

@@ -409,7 +409,7 @@ def _accepts(form: Form, operands: Mapping[str, OurValue]) -> bool:
 
 
 def _older(form: Form, names: Sequence[str]) -> list[str]:
-    """The order of classes of before August 2026: results behind the first operand."""
+    """The order of classes of before August 2026: results after the first operand."""
     outs = [o.name for o in form.outs if o.name in names]
     rest = [name for name in names if name not in outs]
     return [*rest[:1], *outs, *rest[1:]]

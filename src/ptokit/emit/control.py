@@ -159,7 +159,7 @@ class ControlFlow(Writer):
         return None, condition
 
     def _counter(self, op: Op, condition: Expr) -> Value | None:
-        """The variable that a loop counts with, where nobody looks at it behind the loop."""
+        """The variable that a loop counts with, where nobody looks at it after the loop."""
         before, after = op.regions
         ends = after.ops[-1].group("args")
         for arg, inner, end, result in zip(before.args, after.args, ends, op.results, strict=True):

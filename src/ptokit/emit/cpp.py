@@ -364,7 +364,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows, Sco
         offsets = [self._expr(v) for v in op.group("offsets")]
         moves = [times(o, s) for o, s in zip(offsets, whole.stride, strict=True) if o.number != 0]
         if moves and whole.dtype.is_packed:  # pointers move by bytes
-            raise self._refuse("a part of a view of 4-bit elements behind its start", op)
+            raise self._refuse("a part of a view of 4-bit elements past its start", op)
         sizes = [self._expr(v) for v in op.group("sizes")]
         numbers = [self.constants.get(v) for v in op.group("sizes")]
         for at, (size, all_) in enumerate(zip(numbers, whole.shape, strict=True)):

@@ -255,7 +255,7 @@ class ReferenceCall:
         self.keywords = {name: known[name] for name in names if name in known}
         self.handed: dict[str, Elements] = {}
         self.lost: list[Elements] = []  # what holds nothing defined afterwards
-        self.spills: list[faults.Spill] = []  # scratch that ends behind its tile
+        self.spills: list[faults.Spill] = []  # scratch that ends past its tile
         self.cleared: list[Elements] = []  # what holds zeros
         for declared, value in zip(insn.operands, operands, strict=True):
             if not isinstance(value, TileObject | ConvObject):

@@ -103,7 +103,7 @@ def run_goldens(
     """Run every published case in a folder, and hold the results against its golden.
 
     This executes the golden.py and compare.py of each case: run it on code that you trust. `slack`
-    puts so many bytes behind every array for a kernel that leaves its own; such a case is named
+    puts so many bytes past every array for a kernel that leaves its own; such a case is named
     with a warning. `jobs` and `resume` are those of `run_folder`.
     """
     root = Path(place)

@@ -177,7 +177,7 @@ class NotANumber:
         raise fail(
             "tile-operator",
             "this is no array inside a kernel",
-            fix="behind the launch arrays hold what TSTORE wrote; in `with device(...)` there is "
+            fix="after the launch arrays hold what TSTORE wrote; in `with device(...)` there is "
             "tile.numpy()",
         )
 

@@ -268,7 +268,7 @@ TAND: _TAND
 """Combine two tiles with bitwise AND.
 
 A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
-behind each row of an 8-bit tile, with unspecified contents. f16 is combined bit by bit."""
+past each row of an 8-bit tile, with unspecified contents. f16 is combined bit by bit."""
 
 class _TANDS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -277,7 +277,7 @@ TANDS: _TANDS
 """Combine every element with a scalar by bitwise AND.
 
 A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
-columns it also overwrites the byte behind each row of an 8-bit tile."""
+columns it also overwrites the byte past each row of an 8-bit tile."""
 
 class _TASSIGN(Instruction):
     @overload
@@ -345,7 +345,7 @@ TCMP: _TCMP
 
 Bit j % 8 of byte j // 8 in row i of the mask answers for element (i, j); rows of the mask start
 at rows of its tile, whatever its element type. NaN is unequal to everything, +0 equals -0.
-Whole registers of bits are stored: behind the last element of a row A5 and Kirin fill up with
+Whole registers of bits are stored: past the last element of a row A5 and Kirin fill up with
 zeros, A2/A3 with garbage (with NE, to the end of the row). A2/A3 cannot order i32."""
 
 class _TCMPS(Instruction):
@@ -356,7 +356,7 @@ class _TCMPS(Instruction):
 TCMPS: _TCMPS
 """Compare every element with a scalar and pack the answers, one bit each, into a mask.
 
-The mask is laid out, and filled up behind the last element, as TCMP does it. The scalar may be
+The mask is laid out, and filled up past the last element, as TCMP does it. The scalar may be
 given as a tile: its first element in memory counts. NaN is unequal to everything, +0 equals -0.
 A2/A3 cannot order i32, and compares i16 and u16 as if their bits were f16: equality is right
 except for 0 against 0x8000 and the patterns of NaN, order only among small positive numbers."""
@@ -402,7 +402,7 @@ TCOLEXPAND: _TCOLEXPAND
 """Copy row 0 of src to all valid rows of dst.
 
 The valid region of dst governs; other rows of src are ignored. a2a3 copies whole 32-byte
-blocks, so up to there the columns behind the valid ones are lost, and it does nothing when one
+blocks, so up to there the columns past the valid ones are lost, and it does nothing when one
 of the tiles is empty."""
 
 class _TCOLEXPANDADD(Instruction):
@@ -478,7 +478,7 @@ TCOLMAX: _TCOLMAX
 
 The valid region of src governs; without valid rows nothing is written. The result is one of the
 elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
-there the columns behind dst are lost. The permissive profile widens f16 and bf16 to f32."""
+there the columns past dst are lost. The permissive profile widens f16 and bf16 to f32."""
 
 class _TCOLMIN(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -488,7 +488,7 @@ TCOLMIN: _TCOLMIN
 
 The valid region of src governs; without valid rows nothing is written. The result is one of the
 elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
-there the columns behind dst are lost."""
+there the columns past dst are lost."""
 
 class _TCOLPROD(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -498,7 +498,7 @@ TCOLPROD: _TCOLPROD
 
 The valid region of src governs; without valid rows nothing is written. Every product is rounded
 to the element type, integers wrap. a2a3 writes whole 32-byte blocks, so up to there the columns
-behind dst are lost."""
+past dst are lost."""
 
 class _TCOLSUM(Instruction):
     @overload
@@ -514,7 +514,7 @@ TCOLSUM: _TCOLSUM
 The valid region of src governs; without valid rows nothing is written. Every sum is rounded to
 the element type, integers wrap. `TCOLSUM(dst, src, tmp, True)` sums by a pairwise tree that
 keeps its partial sums in tmp: half as many rows as src, rounded up, are enough. a2a3 writes
-whole 32-byte blocks, so up to there the columns behind dst are lost. The permissive profile
+whole 32-byte blocks, so up to there the columns past dst are lost. The permissive profile
 ignores tmp and isBinary, and may sum f16 and bf16 into f32."""
 
 class _TCONCAT(Instruction):
@@ -543,7 +543,7 @@ Without lengths, row r of dst is row r of src0 followed by row r of src1. With t
 src1Idx say how much of each row to take, as a number of bytes of the index type: the count is
 the value divided by the size of the index type, whatever the data type. What does not fit into
 the valid columns of dst is dropped, and dstIdx receives the length that was written. Columns
-behind the joined ones keep their contents; on A2A3 up to 31 bytes of them are lost in the form
+past the joined ones keep their contents; on A2A3 up to 31 bytes of them are lost in the form
 without lengths. On A2A3 lengths of 0 are not supported by the hardware."""
 
 class _TCVT(Instruction):
@@ -583,7 +583,7 @@ saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32;
 for these pairs, Kirin always saturates integer to integer, and fp8, hif8 and fp4 always
 saturate; fp8 has 0 for NaN then.
 
-In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
+In place the elements may stay as wide or become narrower; A2/A3 converts what is past whole
 256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
 rest of each row when it writes 4-bit floats. Integers of 4 bits lie two to a byte, but their
 rows begin as many bytes apart as the tile has columns.
@@ -959,7 +959,7 @@ as long as their size agrees: bits are copied. `TGATHER[mode](dst, src0, k, cdst
 stores, row by row, the numbers of the elements that are greater than (GT) or equal to (EQ) the
 threshold of their row, and in cdst how many there are; elements are numbered from offset on, on
 a2a3 with the padding columns of src0, on a5 with rows rounded up to 64 elements (128 of one
-byte). What lies behind the numbers in a row of dst is undefined. a5 compares unsigned: keep the
+byte). What lies past the numbers in a row of dst is undefined. a5 compares unsigned: keep the
 data non-negative."""
 
 class _TGATHERB(Instruction):
@@ -968,9 +968,9 @@ class _TGATHERB(Instruction):
 TGATHERB: _TGATHERB
 """Copy 32-byte blocks of src, each from a byte offset of its own, to dst.
 
-The valid region of dst governs: block b of row r comes from `offset[r, b]` bytes behind the
+The valid region of dst governs: block b of row r comes from `offset[r, b]` bytes past the
 start of src. Offsets are multiples of 32 and lie inside src. On a2a3 rows have whole 256 bytes.
-The permissive profile takes any offset, leaves a block alone that would end behind src, and
+The permissive profile takes any offset, leaves a block alone that would end past src, and
 copies whole blocks only."""
 
 class _TGEMV(Instruction):
@@ -1567,7 +1567,7 @@ TMRGSORT: _TMRGSORT
 `TMRGSORT[exhausted](dst, executed, tmp, src0, src1 ...)` merges two to four lists, as long as
 the valid columns of their tiles, into tmp, and copies as much as the valid columns of dst ask
 for: a shorter dst receives the top. With exhausted the merge stops as soon as one list is used
-up, and `executed` tells how many records were taken from each; what lies behind them in dst is
+up, and `executed` tells how many records were taken from each; what lies past them in dst is
 what tmp held there. Equal values keep the order of the lists."""
 
 class _TMUL(Instruction):
@@ -1611,7 +1611,7 @@ TOR: _TOR
 """Combine two tiles with bitwise OR.
 
 A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
-behind each row of an 8-bit tile, with unspecified contents."""
+past each row of an 8-bit tile, with unspecified contents."""
 
 class _TORS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -1620,7 +1620,7 @@ TORS: _TORS
 """Combine every element with a scalar by bitwise OR.
 
 A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
-columns it also overwrites the byte behind each row of an 8-bit tile."""
+columns it also overwrites the byte past each row of an 8-bit tile."""
 
 class _TPACK(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -1814,7 +1814,7 @@ TPRINT: _TPRINT
 """Print a tile or a global tensor to standard output. A debugging aid: it orders all pipes.
 
 A tile is printed whole, in logical rows and columns whatever its layout: a title with element
-type, layout and tile type, a line with shape and valid shape, then the rows, with `|` behind
+type, layout and tile type, a line with shape and valid shape, then the rows, with `|` after
 the last valid column and a dashed line below the last valid row. `?` stands for an element that
 nothing has written. A GlobalTensor is printed batch by batch, one in NZ layout as its logical
 matrix. Numbers are right-aligned, floats with a fixed number of digits: 8 wide with 4 or 2
@@ -1993,7 +1993,7 @@ TRANDOM: _TRANDOM
 
 The call is `TRANDOM(dst, key, counter)` with two key words and four counter words, word 0 the
 least significant. Each 128-bit counter value makes four neighbouring elements. A row takes its
-counters in steps of 64, one step per 256 columns; behind the last step of a row the counter
+counters in steps of 64, one step per 256 columns; after the last step of a row the counter
 advances by (valid columns - 1) % 64 + 1, so that rows may share counters or skip some. The
 caller's counter does not change: to continue the stream, advance it by the same total."""
 
@@ -2100,7 +2100,7 @@ TROWEXPAND: _TROWEXPAND
 """Copy column 0 of every row of src to all valid columns of that row of dst.
 
 The valid region of dst governs; other columns of src are ignored. On a2a3 tiles of bytes with
-an odd number of valid columns also get the value in the column behind."""
+an odd number of valid columns also get the value in the next column."""
 
 class _TROWEXPANDADD(Instruction):
     @overload
@@ -2502,7 +2502,7 @@ TSUBVIEW: _TSUBVIEW
 """Bind dst to the part of src that starts at (rowIdx, colIdx). No data moves.
 
 dst is a window onto src: writes through one are seen through the other, and dst keeps its own
-valid region. The window starts rowIdx * RowStride + colIdx * ColStride elements behind src, by
+valid region. The window starts rowIdx * RowStride + colIdx * ColStride elements past src, by
 the plain strides also for boxed tiles, and is exact only where dst steps through memory as src
 does: the same Cols for row-major tiles (or one row), the same Rows for column-major ones (or
 one column), whole columns of boxes for boxed ones. Vector instructions and transfers also want
@@ -2570,7 +2570,7 @@ TXOR: _TXOR
 
 A2/A3 composes it from OR, AND and NOT: it needs `tmp`, shaped like the destination, and all
 tiles apart but the sources; with an odd number of valid columns it also overwrites the byte
-behind each row of an 8-bit tile. Other targets do not touch `tmp` and work in place."""
+past each row of an 8-bit tile. Other targets do not touch `tmp` and work in place."""
 
 class _TXORS(Instruction):
     def __call__(
@@ -2581,7 +2581,7 @@ TXORS: _TXORS
 """Combine every element with a scalar by bitwise XOR.
 
 A2/A3 needs `tmp`, shaped like the destination, and all three tiles apart; with an odd number of
-valid columns it also overwrites the byte behind each row of an 8-bit tile. Other targets do not
+valid columns it also overwrites the byte past each row of an 8-bit tile. Other targets do not
 touch `tmp` and work in place."""
 
 class _barrier_all(Instruction):
@@ -2590,7 +2590,7 @@ class _barrier_all(Instruction):
 barrier_all: _barrier_all
 """Complete the earlier work of every pipe, and what it stored in global memory.
 
-What others are told of behind it, they will find there."""
+What others are told of after it, they will find there."""
 
 class _cacheinvalid(Instruction):
     @overload
@@ -2636,7 +2636,7 @@ class _ffts_cross_core_sync(Instruction):
     def __call__(self, pipe: int, msg: int, *events: Wait) -> RecordEvent: ...
 
 ffts_cross_core_sync: _ffts_cross_core_sync
-"""Signal other cores, behind the earlier work of a pipe.
+"""Signal other cores, after the earlier work of a pipe.
 
 Mode 2 reaches the cluster: both vector cores when the cube core signals; the cube core, once
 both vector cores have signalled. Modes 0 and 1 are meetings: of all cores of the kind, of the
@@ -2652,7 +2652,7 @@ get_buf: _get_buf
 """Acquire a numbered buffer for a pipe: its later work waits for whoever holds it.
 
 The pipes that acquired the same buffer earlier in program order must have released it. No
-priming before a loop and no draining behind it; a pipe holds a buffer at most once."""
+priming before a loop and no draining after it; a pipe holds a buffer at most once."""
 
 class _load_scalar(Instruction):
     def __call__(self, ptr: Pointer | GlobalTensor, offset: int, *events: Wait) -> Any: ...
@@ -2676,13 +2676,13 @@ class _rls_buf(Instruction):
     def __call__(self, pipe: int, buf_id: int, mode: int, *events: Wait) -> RecordEvent: ...
 
 rls_buf: _rls_buf
-"""Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
+"""Release a numbered buffer, after the work of the pipe so far; once per get_buf."""
 
 class _set_cross_block(Instruction):
     def __call__(self, pipe: int, event_id: int, *events: Wait) -> RecordEvent: ...
 
 set_cross_block: _set_cross_block
-"""Signal all cores of the kind, behind the earlier work of a pipe."""
+"""Signal all cores of the kind, after the earlier work of a pipe."""
 
 class _set_ffts_base_addr(Instruction):
     def __call__(self, addr: int | Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
@@ -2698,7 +2698,7 @@ class _set_flag(Instruction):
     ) -> RecordEvent: ...
 
 set_flag: _set_flag
-"""Raise a flag from one pipe for another, behind all earlier work of the first.
+"""Raise a flag from one pipe for another, after all earlier work of the first.
 
 Per (source, destination, id) sets and waits alternate, starting with a set; a second set
 before the wait, or a set that nobody waits for, is an error of the program."""
@@ -2707,7 +2707,7 @@ class _set_intra_block(Instruction):
     def __call__(self, pipe: int, id: int, *events: Wait) -> RecordEvent: ...
 
 set_intra_block: _set_intra_block
-"""Signal one core of the cluster, behind the earlier work of a pipe.
+"""Signal one core of the cluster, after the earlier work of a pipe.
 
 The cube core reaches vector core 0 with id and vector core 1 with id + 16; a vector core
 always reaches the cube core with the plain id. It has 16 flags: id + 16 is the same as id."""
@@ -2728,7 +2728,7 @@ class _sync_set(Instruction):
     ) -> RecordEvent: ...
 
 sync_set: _sync_set
-"""Signal other cores, behind the earlier work of a pipe: ffts_cross_core_sync of texts."""
+"""Signal other cores, after the earlier work of a pipe: ffts_cross_core_sync of texts."""
 
 class _sync_wait(Instruction):
     def __call__(

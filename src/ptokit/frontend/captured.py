@@ -2,7 +2,7 @@
 
 A rank on a cluster has copies of the lists, objects and variables that its program names. In one
 process a change of theirs is seen by the other ranks, and by whoever started them; there it would
-be lost. So they are compared, before and behind the run.
+be lost. So they are compared, before and after the run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Events: the typed dependency between two operation classes, and what belongs to it.
 
-`e = Event[Op.TLOAD, Op.TADD](TLOAD(a, g))` records the event behind the load, on the load's pipe;
+`e = Event[Op.TLOAD, Op.TADD](TLOAD(a, g))` records the event after the load, on the load's pipe;
 `TADD(c, a, b, e)` waits for it on the adder's pipe before it issues the addition. In auto mode
 the compiler orders everything and events do nothing.
 """

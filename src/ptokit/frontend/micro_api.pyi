@@ -802,7 +802,7 @@ class _vdintlv(MicroOperation):
     def __call__(self, a: Any, b: Any) -> Any: ...
 
 vdintlv: _vdintlv
-"""Divide the lanes of two registers, one behind the other, into even and odd ones."""
+"""Divide the lanes of two registers, one after the other, into even and odd ones."""
 
 class _vsqz(MicroOperation):
     def __call__(self, a: Any, mask: Any) -> Any: ...
@@ -1489,7 +1489,7 @@ class _vstur(MicroOperation):
     def __call__(self, state: Any, src: Any, base: Any, *words: str, mode: str = ...) -> Any: ...
 
 vstur: _vstur
-"""Append what the last vsqz has kept to a stream, AR bytes behind the pointer.
+"""Append what the last vsqz has kept to a stream, AR bytes past the pointer.
 
 With POST_UPDATE AR then counts these bytes too."""
 
@@ -1497,7 +1497,7 @@ class _vstar(MicroOperation):
     def __call__(self, state: Any, base: Any) -> Any: ...
 
 vstar: _vstar
-"""Store what is left of a stream that ends AR bytes behind the pointer."""
+"""Store what is left of a stream that ends AR bytes past the pointer."""
 
 class _sprclr(MicroOperation):
     def __call__(self, *words: str, register: str = ...) -> Any: ...

@@ -125,7 +125,7 @@ def misplaced(name: str, is_inside: bool, site: Place) -> PtoError:
     return fail(
         "scope-inside",
         f"{name}: a scope holds vector code, numbers, loops and branches, and nothing else",
-        fix="put it before the scope or behind it",
+        fix="put it before the scope or after it",
         site=site,
     )
 

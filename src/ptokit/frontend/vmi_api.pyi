@@ -578,7 +578,7 @@ class _vdintlv(LogicalOperation):
     def __call__(self, a: Any, b: Any, mask: Any = ..., *words: str, pmode: str = ...) -> Any: ...
 
 vdintlv: _vdintlv
-"""Divide the lanes of two vectors, one behind the other, into even and odd ones."""
+"""Divide the lanes of two vectors, one after the other, into even and odd ones."""
 
 class _vselr(LogicalOperation):
     def __call__(self, a: Any, index: Any) -> Any: ...
@@ -720,7 +720,7 @@ class _vgatherb(LogicalOperation):
     def __call__(self, base: Any, index: Any, mask: Any, *words: str, pmode: str = ...) -> Any: ...
 
 vgatherb: _vgatherb
-"""Gather elements by bytes behind the base; an inactive lane makes no access, and is 0."""
+"""Gather elements by bytes past the base; an inactive lane makes no access, and is 0."""
 
 class _gather(LogicalOperation):
     def __call__(self, base: Any, index: Any, mask: Any, passthru: Any) -> Any: ...

@@ -3,7 +3,7 @@
 A file is a header - magic, version, flags, length - and sections: strings, types, attributes,
 constants, the module, and what helps debuggers. Types and attributes are texts already, so what
 remains is a list of operations whose operands are numbers. They become lines of generic form, each
-with the place of its bytes behind it: from there on a program in bytecode is a program in text.
+with the place of its bytes past it: from there on a program in bytecode is a program in text.
 
 What a file says is not believed: a count beyond the bytes that are left, a number that names
 nothing and a text of several lines are errors, with the offset of the byte.

@@ -205,7 +205,7 @@ def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
 def buffer_address(op: Op, function: Function, module: Module) -> int | None:
     """The address of a reserved or imported buffer; None when the peer reserves none.
 
-    Those without a base lie one behind the other, behind the tiles of their memory whose addresses
+    Those without a base lie one after the other, behind the tiles of their memory whose addresses
     are known.
     """
     peer_name = op.attrs.get("peer_func")

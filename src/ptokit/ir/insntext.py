@@ -197,7 +197,7 @@ def read_ssa(reader: Reader, head: Head, forms: list[Form]) -> Op:
     """`%a, %b {attrs} : (T, T) -> T`, the form of Level 1 and of the assembly lines."""
     attrs: dict[str, Attribute] = {}
     ins = Listed()
-    # Line breaks mean nothing: behind an instruction without operands the next line follows.
+    # Line breaks mean nothing: after an instruction without operands the next line follows.
     if (
         reader.sees("@tile")
         or reader.kind == "number"

@@ -297,7 +297,7 @@ class Parser(Reader):
         for op in block.ops[:-1]:
             if is_terminator(op):
                 what = f"nothing follows {op.name} in its block"
-                self.note("block-end", what, op.location, "leave it out, or put a label behind it")
+                self.note("block-end", what, op.location, "leave it out, or put a label after it")
         for op in block.ops:
             for region in op.regions:
                 self._check_ends(region)

@@ -235,7 +235,7 @@ class Reader:
                 f"{_cut(text, _QUOTED)} is no bit pattern of {type_}",
                 "bad-attribute",
                 self.place(at),
-                f"write at most {bits_of_float(type_) // 4} digits behind 0x, without a sign",
+                f"write at most {bits_of_float(type_) // 4} digits after 0x, without a sign",
             )
         return float_of_bits(bits, type_)
 

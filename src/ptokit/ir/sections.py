@@ -1,4 +1,4 @@
-"""Files that hold several programs, one behind the other, with lines that cut them apart.
+"""Files that hold several programs, one after the other, with lines that cut them apart.
 
 `//--- name` begins a part with a name, `// -----` one without. The parts know nothing of each
 other. Inside of braces such a line is a comment like any other.

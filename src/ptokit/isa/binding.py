@@ -128,7 +128,7 @@ def _unbound(name: str, tile: Any, message: str) -> Refused:
 
 
 def _alias(dst: Any, source: Any, offset: int) -> None:
-    """Lay dst over the storage of the source, `offset` bytes behind its start."""
+    """Lay dst over the storage of the source, `offset` bytes past its start."""
     if source.storage is None:
         raise _unbound("src", source, "src has an address that dst can share")
     dst.share(source, offset)
@@ -216,7 +216,7 @@ def _starts_another_type(o: Any) -> bool:
             must("inside-valid")(
                 "the valid region of dst is no larger than that of src",
                 lambda o: o.src.vr >= o.dst.vr and o.src.vc >= o.dst.vc,
-                otherwise="the view covers bytes behind the valid region of src",
+                otherwise="the view covers bytes past the valid region of src",
             ),
         ),
         must("window", DEVICES)(
@@ -238,7 +238,7 @@ def TSUBVIEW(dst: Any, src: Any, rowIdx: int, colIdx: int, ops: Ops) -> None:
     """Bind dst to the part of src that starts at (rowIdx, colIdx). No data moves.
 
     dst is a window onto src: writes through one are seen through the other, and dst keeps its own
-    valid region. The window starts rowIdx * RowStride + colIdx * ColStride elements behind src, by
+    valid region. The window starts rowIdx * RowStride + colIdx * ColStride elements past src, by
     the plain strides also for boxed tiles, and is exact only where dst steps through memory as src
     does: the same Cols for row-major tiles (or one row), the same Rows for column-major ones (or
     one column), whole columns of boxes for boxed ones. Vector instructions and transfers also want

@@ -167,7 +167,7 @@ family(
     """Combine two tiles with bitwise [AND|OR].
 
     A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
-    behind each row of an 8-bit tile, with unspecified contents.[ f16 is combined bit by bit.|]
+    past each row of an 8-bit tile, with unspecified contents.[ f16 is combined bit by bit.|]
     """,
     TAND=(
         _on_bits(operator.and_),
@@ -200,7 +200,7 @@ def TXOR(src0: Expr, src1: Expr) -> Expr:
 
     A2/A3 composes it from OR, AND and NOT: it needs `tmp`, shaped like the destination, and all
     tiles apart but the sources; with an odd number of valid columns it also overwrites the byte
-    behind each row of an 8-bit tile. Other targets do not touch `tmp` and work in place.
+    past each row of an 8-bit tile. Other targets do not touch `tmp` and work in place.
     """
     over_source = given(_is("tmp", "src1"), src1 & ~src0, src0 ^ src1)
     over_source = given(_is("tmp", "src0"), src0 & ~src1, over_source)
@@ -223,7 +223,7 @@ family(
     """Combine every element with a scalar by bitwise [AND|OR].
 
     A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
-    columns it also overwrites the byte behind each row of an 8-bit tile.
+    columns it also overwrites the byte past each row of an 8-bit tile.
     """,
     TANDS=lambda src, scalar: given(_is("dst", "src"), scalar, src & scalar),
     TORS=lambda src, scalar: given(_is("dst", "src"), scalar, src | scalar),
@@ -249,7 +249,7 @@ def TXORS(src0: Expr, scalar: Expr) -> Expr:
     """Combine every element with a scalar by bitwise XOR.
 
     A2/A3 needs `tmp`, shaped like the destination, and all three tiles apart; with an odd number of
-    valid columns it also overwrites the byte behind each row of an 8-bit tile. Other targets do not
+    valid columns it also overwrites the byte past each row of an 8-bit tile. Other targets do not
     touch `tmp` and work in place.
     """
     over_source = given(_is("src0", "tmp"), src0 & 0, src0 ^ scalar)

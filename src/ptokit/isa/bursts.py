@@ -19,7 +19,7 @@ from ptokit.base.tensors import ROW_AND_COLUMN_AXES, Dims, global_axis_map
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.targets import PerTarget
 
-# Whether bursts in global memory lie behind each other with the gaps that the view has between its
+# Whether bursts in global memory lie past each other with the gaps that the view has between its
 # lines; elsewhere they begin where its lines begin, whatever is moved of each.
 _COUNTS_GAPS = PerTarget(False, a2a3=True, kirinx90=True)
 _CUTS_BLOCKS = PerTarget(False, a2a3=True)  # Mat tiles and the gaps beside them: whole blocks

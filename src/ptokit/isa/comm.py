@@ -119,10 +119,10 @@ def TPUT(*operands: Any, atomicType: AtomicType, ops: Ops, world: World) -> None
 
     Chunk by chunk: TLOAD into the staging tile, TSTORE out of it, with event ids 0 (and 1, for a
     second tile) between MTE2 and MTE3 in both directions; the caller has none of these raised.
-    AtomicType.AtomicAdd, in brackets or behind the tiles, adds to what is there. A tensor that fits
+    AtomicType.AtomicAdd, in brackets or after the tiles, adds to what is there. A tensor that fits
     the valid region of the tile goes at once; otherwise DYNAMIC valid sizes of the tile are left
     at those of the last chunk. The tiles hold garbage afterwards. When the call returns the stores
-    are issued, not complete: order a TNOTIFY behind them with Event[Op.TSTORE_VEC, Op.SCALAR].
+    are issued, not complete: order a TNOTIFY after them with Event[Op.TSTORE_VEC, Op.SCALAR].
     """
     _copy(operands, ops, world, atomicType)
 

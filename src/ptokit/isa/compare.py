@@ -111,7 +111,7 @@ def _mask_of_scalar(o: Any) -> Extent:
 
 
 def _compares_behind(o: Any) -> bool:
-    """Whether A2/A3 compares, in whole registers, what lies behind the rows of its sources.
+    """Whether A2/A3 compares, in whole registers, what lies past the rows of its sources.
 
     Where tiles are placed automatically, or at the end of the memory, nobody knows what that is.
     """
@@ -124,7 +124,7 @@ def _compares_behind(o: Any) -> bool:
 
 
 def _undefined_tail(o: Any) -> tuple[slice, slice] | None:
-    """The bytes behind the last element of which A2/A3 makes something nobody knows."""
+    """The bytes past the last element of which A2/A3 makes something nobody knows."""
     if not on_a2a3(o) or _compares_behind(o):
         return None
     start, stop = -(-o.src0.vc // 8), _stored_bytes(o) + _inverted(o)
@@ -197,7 +197,7 @@ def _mask_rules(name: str, of: str, outcome: str) -> list[Rule]:
             f"{name} has a row for every valid row of {of}",
             lambda o: o[name].rows >= o[of].vr,
             "give the mask tile as many rows as the data tile",
-            "the rows that follow lie behind the tile",
+            "the rows that follow lie past the tile",
         ),
         must("mask-width")(
             f"a row of {name} holds one bit per valid column of {of}",
@@ -313,7 +313,7 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
 
     Bit j % 8 of byte j // 8 in row i of the mask answers for element (i, j); rows of the mask start
     at rows of its tile, whatever its element type. NaN is unequal to everything, +0 equals -0.
-    Whole registers of bits are stored: behind the last element of a row A5 and Kirin fill up with
+    Whole registers of bits are stored: past the last element of a row A5 and Kirin fill up with
     zeros, A2/A3 with garbage (with NE, to the end of the row). A2/A3 cannot order i32.
     """
     return _compared(src0, src1, cmpMode)
@@ -356,7 +356,7 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
 def TCMPS(src0: Expr, scalar: Expr, mode: CmpMode) -> Expr:
     """Compare every element with a scalar and pack the answers, one bit each, into a mask.
 
-    The mask is laid out, and filled up behind the last element, as TCMP does it. The scalar may be
+    The mask is laid out, and filled up past the last element, as TCMP does it. The scalar may be
     given as a tile: its first element in memory counts. NaN is unequal to everything, +0 equals -0.
     A2/A3 cannot order i32, and compares i16 and u16 as if their bits were f16: equality is right
     except for 0 against 0x8000 and the patterns of NaN, order only among small positive numbers.

@@ -424,7 +424,7 @@ def TCVT(
     for these pairs, Kirin always saturates integer to integer, and fp8, hif8 and fp4 always
     saturate; fp8 has 0 for NaN then.
 
-    In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
+    In place the elements may stay as wide or become narrower; A2/A3 converts what is past whole
     256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
     rest of each row when it writes 4-bit floats. Integers of 4 bits lie two to a byte, but their
     rows begin as many bytes apart as the tile has columns.

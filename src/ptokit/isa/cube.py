@@ -208,7 +208,7 @@ ONE_PADDED_ROW = must("one-row", DEVICES)(
     "declare a Left tile of one row, its columns rounded up to 512 bytes, and set its valid "
     "columns",
     Told(
-        "the row lies at the start of its last block, and what is behind it does not count",
+        "the row lies at the start of its last block, and what follows it does not count",
         lambda o: o.aMatrix.rows == 1,
     ),
 )

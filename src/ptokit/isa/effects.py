@@ -254,7 +254,7 @@ def steps(
     """Steps in short: "V" is a barrier of that pipe, "V->S" a flag with the id 0.
 
     `complete` says that later work of the pipe sees the results, `keeps_scratch` that scratch tiles
-    may still be in use behind the instruction.
+    may still be in use after the instruction.
     """
 
     def read(text: str) -> tuple[Barrier | Flag, ...]:

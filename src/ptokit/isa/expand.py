@@ -242,7 +242,7 @@ def _with_row_value_rules(
             "7, dst and the full source have room for all of it",
             lambda o: min(o.dst.rows, _full(o).rows) >= _rows_processed(o),
             "give the tiles more rows, or split them",
-            "the rows behind the tile are written as well",
+            "the rows past the tile are written as well",
         ),
         must("contiguous", A5_FAMILY)(
             "dst narrower than 256 bytes without padding columns: the full source has none either",
@@ -344,7 +344,7 @@ def TROWEXPAND(src: Expr) -> Expr:
     """Copy column 0 of every row of src to all valid columns of that row of dst.
 
     The valid region of dst governs; other columns of src are ignored. On a2a3 tiles of bytes with
-    an odd number of valid columns also get the value in the column behind.
+    an odd number of valid columns also get the value in the next column.
     """
     return src
 
@@ -476,7 +476,7 @@ def TCOLEXPAND(src: Expr) -> Expr:
     """Copy row 0 of src to all valid rows of dst.
 
     The valid region of dst governs; other rows of src are ignored. a2a3 copies whole 32-byte
-    blocks, so up to there the columns behind the valid ones are lost, and it does nothing when one
+    blocks, so up to there the columns past the valid ones are lost, and it does nothing when one
     of the tiles is empty.
     """
     return src

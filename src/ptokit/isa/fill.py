@@ -194,7 +194,7 @@ _OPERANDS = (
 )
 _STEPS = [
     steps("a2a3", lambda o: not _is_mat(o) and o.src.itemsize > 1, between="V"),
-    # The bytes behind each row are written by the scalar unit.
+    # The bytes past each row are written by the scalar unit.
     steps("a2a3", lambda o: not _is_mat(o) and o.src.pad != o.dst.pad, between="V->S V"),
 ]
 _SOURCE = "Vec f32 16x64 valid 13x50"

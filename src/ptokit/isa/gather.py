@@ -111,7 +111,7 @@ def _moved(o: Any) -> Moves | Lookup | None:
             "by index or by comparison: tmp is written out",
             lambda o: o.tmp is not None or (o.src1 is None and o.k_value is None),
             "a2a3",
-            "write tmp behind the indices, a tile of their type and shape",
+            "write tmp after the indices, a tile of their type and shape",
         ),
     ],
     asm=Asm(
@@ -180,7 +180,7 @@ def TGATHER(
     stores, row by row, the numbers of the elements that are greater than (GT) or equal to (EQ) the
     threshold of their row, and in cdst how many there are; elements are numbered from offset on, on
     a2a3 with the padding columns of src0, on a5 with rows rounded up to 64 elements (128 of one
-    byte). What lies behind the numbers in a row of dst is undefined. a5 compares unsigned: keep the
+    byte). What lies past the numbers in a row of dst is undefined. a5 compares unsigned: keep the
     data non-negative.
     """
     if src1 is not None:
@@ -277,7 +277,7 @@ def _as_a5_compares(src0: Array, k_value: Array, kind: DType) -> tuple[Array, Ar
 def _store_numbers(
     dst: Array, cdst: Array, hits: Array, offset: int, o: Ops, poison: Poison, beyond: Beyond
 ) -> None:
-    """Store the numbers of the hits; what lies behind them in a row is undefined."""
+    """Store the numbers of the hits; what lies past them in a row is undefined."""
     rows, cols = hits.shape
     counts = hits.sum(axis=1)
     if counts.max(initial=0) > o.dst.cols:
@@ -387,9 +387,9 @@ def _whole_blocks(o: Any) -> Lookup | None:
 def TGATHERB(dst: Array, src: Array, offset: Array, ops: Ops, poison: Poison) -> None:
     """Copy 32-byte blocks of src, each from a byte offset of its own, to dst.
 
-    The valid region of dst governs: block b of row r comes from `offset[r, b]` bytes behind the
+    The valid region of dst governs: block b of row r comes from `offset[r, b]` bytes past the
     start of src. Offsets are multiples of 32 and lie inside src. On a2a3 rows have whole 256 bytes.
-    The permissive profile takes any offset, leaves a block alone that would end behind src, and
+    The permissive profile takes any offset, leaves a block alone that would end past src, and
     copies whole blocks only.
     """
     blocks = _blocks(ops)

@@ -109,7 +109,7 @@ INDEX_RULES = where(by_index, prefix="by index: ")(
     must("index-cover")(
         "src1 has an index for every element of the valid region of dst",
         lambda o: o.src1.rows >= o.dst.vr and o.src1.cols >= o.dst.vc,
-        otherwise=behind("what lies behind src1, in its rows, counts as indices"),
+        otherwise=behind("what lies past src1, in its rows, counts as indices"),
     ),
     rule("SA-0045", "the indices are i32 or u32", lambda o: o.src1.dtype in _WORDS, "a2a3 cpu"),
     must("index-tmp-type", "a2a3")(
@@ -124,7 +124,7 @@ INDEX_RULES = where(by_index, prefix="by index: ")(
         "for 2-byte elements tmp holds an element for each one of the valid rows of dst",
         lambda o: o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols,
         "declare tmp with the type of the indices and the shape of dst",
-        behind("what lies behind tmp is overwritten"),
+        behind("what lies past tmp is overwritten"),
     ),
     must("SA-0047", "a5")(
         "dst has elements of 1, 2, 4 or 8 bytes that are no scales or 4-bit codes",
@@ -149,7 +149,7 @@ INDEX_RULES = where(by_index, prefix="by index: ")(
 
 _BY_SOURCE = behind(
     "rows are copied as long as src0 has some; as many more as it has valid ones become undefined, "
-    "also behind dst",
+    "also past dst",
     lambda o: o.dst.rows >= o.src0.vr,
 )
 PATTERN_RULES: list[Rule] = [
@@ -190,7 +190,7 @@ PATTERN_RULES: list[Rule] = [
         must("pattern-room")(
             "dst holds the selected elements",
             lambda o: o.dst.numel >= _gathered(o),
-            otherwise=behind("the selected elements go on behind dst"),
+            otherwise=behind("the selected elements go on past dst"),
         ),
     ),
     *where(by_rows, prefix="by a pattern of rows: ")(
@@ -291,7 +291,7 @@ COMPARISON_RULES: list[Rule] = [
                 o.tmp.nbytes
                 >= o.tmp.numel + o.src0.numel * o.dst.itemsize + o.src0.rows * o.src0.itemsize
             ),
-            otherwise=behind("what lies behind tmp is overwritten"),
+            otherwise=behind("what lies past tmp is overwritten"),
         ),
     ),
 ]

@@ -91,7 +91,7 @@ def _sequence(o: Any) -> View | Extent:
             ),
             "declare tmp as a 1x512 tile of a 4-byte type",
             behind(
-                "only the address of tmp counts, and what lies behind it is overwritten",
+                "only the address of tmp counts, and what lies past it is overwritten",
                 lambda o: o.tmp.nbytes >= _TCI_SCRATCH.get(o.dst.itemsize, 0),
             ),
         ),
@@ -155,7 +155,7 @@ def _rows(o: Any) -> View | Extent:
             "64-bit rows have at most 64 valid columns",
             lambda o: o.dst.itemsize < 8 or o.dst.vc <= 64,
             "split the tile by columns",
-            "the columns behind them are not written",
+            "the columns past them are not written",
         ),
     ],
     asm=Asm(
@@ -231,7 +231,7 @@ def TRANDOM(dst: Array, *words: int, Rounds: int) -> None:
 
     The call is `TRANDOM(dst, key, counter)` with two key words and four counter words, word 0 the
     least significant. Each 128-bit counter value makes four neighbouring elements. A row takes its
-    counters in steps of 64, one step per 256 columns; behind the last step of a row the counter
+    counters in steps of 64, one step per 256 columns; after the last step of a row the counter
     advances by (valid columns - 1) % 64 + 1, so that rows may share counters or skip some. The
     caller's counter does not change: to continue the stream, advance it by the same total.
     """

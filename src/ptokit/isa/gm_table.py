@@ -214,7 +214,7 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
         must("dense-rows", "a5", both(vec, rows))(
             f"rows of the table are just the valid columns of {tile} and follow each other",
             lambda o: o[table].shape[4] == o[tile].vc == o[table].stride[3],
-            otherwise="row k is taken to lie k * valid columns behind the first one",
+            otherwise="row k is taken to lie k * valid columns past the first one",
         ),
         must("row-index", "a2a3", both(listed, rows))(
             f"indexes is one row with an index for each valid row of {tile}",
@@ -227,7 +227,7 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
             "a column of indexes is column-major, a row of them row-major",
             in_order,
             otherwise=behind(
-                "index r is the one that lies r words behind the first one",
+                "index r is the one that lies r words past the first one",
                 lambda o: o.indexes.numel >= o[tile].vr,
             ),
         ),

@@ -23,7 +23,7 @@ class Elementwise:
     """`to` becomes the expression, element by element.
 
     Sources have the shape of the result, or are larger: `at` is the first row and column of theirs.
-    Those of `per_row` hold one element for each row, one behind the other.
+    Those of `per_row` hold one element for each row, one after the other.
     """
 
     to: str

@@ -1,6 +1,6 @@
 """Packed masks: one bit per element, and the form of an instruction that writes one.
 
-Row i of a mask starts so many bytes behind row i - 1 as its tile says, and element j of that row is
+Row i of a mask starts so many bytes past row i - 1 as its tile says, and element j of that row is
 bit j % 8, counted from the lowest, of byte j // 8. The element type of the tile decides how far its
 rows lie apart, never the order of the bits.
 """

@@ -179,7 +179,7 @@ _MATRIX = [
         "k is a multiple of 64: the padding counts as valid and is zero in both operands",
         lambda o: o.aMatrix.vc % 64 == 0,
         "pad both operands with TFILLPAD and make the valid K the padded one",
-        "k elements are multiplied: what lies behind them in the last 64 has to be zero",
+        "k elements are multiplied: what lies past them in the last 64 has to be zero",
     ),
 ]
 _ROW = [

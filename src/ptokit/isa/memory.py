@@ -118,8 +118,8 @@ _SIZES = (
     ),
     (
         *(Layout.ND, "rows", (0, 1, 2, 3), "PA-0045"),
-        "all rows of the view move, also behind the tile",
-        "all rows of the view move, also behind the tile",
+        "all rows of the view move, also past the tile",
+        "all rows of the view move, also past the tile",
     ),
     (
         *(Layout.DN, "rows", (3,), "PA-0043"),
@@ -128,8 +128,8 @@ _SIZES = (
     ),
     (
         *(Layout.DN, "columns", (0, 1, 2, 4), "PA-0046"),
-        "all columns of the view move, also behind the tile",
-        "all columns of the view move, also behind the tile",
+        "all columns of the view move, also past the tile",
+        "all columns of the view move, also past the tile",
     ),
     (
         *(Layout.NZ, "rows", (2, 3), "PA-0047"),
@@ -138,8 +138,8 @@ _SIZES = (
     ),
     (
         *(Layout.NZ, "columns", (0, 1, 4), "PA-0042"),
-        "all columns of boxes of the view move, also behind the tile",
-        "all columns of boxes of the view move, also behind the tile",
+        "all columns of boxes of the view move, also past the tile",
+        "all columns of boxes of the view move, also past the tile",
     ),
 )
 

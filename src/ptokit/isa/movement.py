@@ -288,7 +288,7 @@ SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
     must("zz-groups")(
         "grp_axis 0 takes an even number of rows and a multiple of 16 columns",
         lambda o: o.attrs["grp_axis"] or (o.src.vr % 2 == 0 and o.src.vc % 16 == 0),
-        otherwise="an odd row and the columns behind the last sixteen are not moved",
+        otherwise="an odd row and the columns past the last sixteen are not moved",
     ),
     must("zz-tmp")(
         "tmp holds 2 * (32 + ceil(R / 16) * C / 2) bytes of indices",

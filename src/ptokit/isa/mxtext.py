@@ -118,7 +118,7 @@ ALONG_ROW = [
     ),
     _stated(
         "compact",
-        "the valid elements of max and scaling lie one behind the other",
+        "the valid elements of max and scaling lie one after the other",
         lambda o: _is_compact(o.max) and _is_compact(o.scaling),
         "give them as many columns as are valid",
     ),

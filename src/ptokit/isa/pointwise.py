@@ -182,7 +182,7 @@ def scratch(needed: Callable[[Any], int], *, used: Any = on_a2a3, **more: Any) -
 def scratch_held(name: str, needed: Callable[[Any], int], text: str, targets: str = "a2a3") -> Rule:
     """Scratch bytes, where tiles are placed automatically: by hand only the address counts.
 
-    What then lies behind a tile that is too small is lost when the instruction runs.
+    What then lies past a tile that is too small is lost when the instruction runs.
     """
     return must("tmp-size", targets)(
         f"{name}, where tiles are placed automatically, holds the bytes that are used: {text}",

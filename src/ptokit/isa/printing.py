@@ -144,7 +144,7 @@ def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ops: Ops, poison: P
     """Print a tile or a global tensor to standard output. A debugging aid: it orders all pipes.
 
     A tile is printed whole, in logical rows and columns whatever its layout: a title with element
-    type, layout and tile type, a line with shape and valid shape, then the rows, with `|` behind
+    type, layout and tile type, a line with shape and valid shape, then the rows, with `|` after
     the last valid column and a dashed line below the last valid row. `?` stands for an element that
     nothing has written. A GlobalTensor is printed batch by batch, one in NZ layout as its logical
     matrix. Numbers are right-aligned, floats with a fixed number of digits: 8 wide with 4 or 2

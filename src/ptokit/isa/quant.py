@@ -194,7 +194,7 @@ _IN_TEXT = [
             lambda o: o.tmp is not None and o.tmp.dtype is f32 and o.tmp.nbytes >= o.src.nbytes,
             "TQUANT[...](dst, src, scale, tmp) with a tmp of the type of src",
             Told(
-                "only the address of tmp counts, and what lies behind it is overwritten",
+                "only the address of tmp counts, and what lies past it is overwritten",
                 lambda o: o.tmp is not None and (o.mode != "auto" or o.tmp.nbytes >= o.src.nbytes),
             ),
         ),

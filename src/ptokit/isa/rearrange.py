@@ -45,7 +45,7 @@ def _width(o: Any) -> int:
 
 
 def _joined(o: Any) -> tuple[int, int]:
-    """The columns a row can reach, also behind dst; with lengths per row, those of dst."""
+    """The columns a row can reach, also past dst; with lengths per row, those of dst."""
     if o.src0Idx is not None:
         return o.dst.vr, o.dst.vc
     return o.dst.vr, _width(o) if o.target.is_device else min(_width(o), o.dst.cols)
@@ -185,7 +185,7 @@ def TCONCAT(
     src1Idx say how much of each row to take, as a number of bytes of the index type: the count is
     the value divided by the size of the index type, whatever the data type. What does not fit into
     the valid columns of dst is dropped, and dstIdx receives the length that was written. Columns
-    behind the joined ones keep their contents; on A2A3 up to 31 bytes of them are lost in the form
+    past the joined ones keep their contents; on A2A3 up to 31 bytes of them are lost in the form
     without lengths. On A2A3 lengths of 0 are not supported by the hardware.
     """
     if src0Idx is None or src1Idx is None:

@@ -399,7 +399,7 @@ def TCOLSUM(held: Expr, element: Expr) -> Expr:
     The valid region of src governs; without valid rows nothing is written. Every sum is rounded to
     the element type, integers wrap. `TCOLSUM(dst, src, tmp, True)` sums by a pairwise tree that
     keeps its partial sums in tmp: half as many rows as src, rounded up, are enough. a2a3 writes
-    whole 32-byte blocks, so up to there the columns behind dst are lost. The permissive profile
+    whole 32-byte blocks, so up to there the columns past dst are lost. The permissive profile
     ignores tmp and isBinary, and may sum f16 and bf16 into f32.
     """
     return held + element
@@ -419,7 +419,7 @@ def TCOLPROD(held: Expr, element: Expr) -> Expr:
 
     The valid region of src governs; without valid rows nothing is written. Every product is rounded
     to the element type, integers wrap. a2a3 writes whole 32-byte blocks, so up to there the columns
-    behind dst are lost.
+    past dst are lost.
     """
     return held * element
 
@@ -437,7 +437,7 @@ family(
 
     The valid region of src governs; without valid rows nothing is written. The result is one of the
     elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
-    there the columns behind dst are lost.[ The permissive profile widens f16 and bf16 to f32.|]
+    there the columns past dst are lost.[ The permissive profile widens f16 and bf16 to f32.|]
     """,
     TCOLMAX=(larger, {"rules": _column_rules(one_vector_of_i64("src"), widens=True)}),
     TCOLMIN=(smaller, {"rules": _column_rules(one_vector_of_i64("src"))}),

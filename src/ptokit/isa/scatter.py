@@ -107,7 +107,7 @@ _BY_INDEXES = behind(
     lambda o: o.indexes.vr <= o.src.rows and o.indexes.vc <= o.src.cols,
 )
 _BY_SRC = behind(
-    "all of dst is cleared and the valid region of src is spread in its rows, also behind them",
+    "all of dst is cleared and the valid region of src is spread in its rows, also past them",
     lambda o: _reach(o) <= o.dst.numel,
 )
 

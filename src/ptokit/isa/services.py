@@ -166,13 +166,13 @@ class World(Protocol):
         ...
 
     def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
-        """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        """So many bytes of a GlobalTensor operand, `skip` bytes past its pointer."""
         ...
 
     def post(self, session: Any, nbytes: int, skip: int, peer: int) -> Any:
         """Let the engine of a session copy so many bytes from srcGlobalData to dstGlobalData.
 
-        They begin `skip` bytes behind the pointers. The event tells when they have arrived.
+        They begin `skip` bytes past the pointers. The event tells when they have arrived.
         """
         ...
 

@@ -127,7 +127,7 @@ def _filled_up(o: Any) -> View | Extent:
             "without tmp, the valid columns of src are a multiple of 32",
             lambda o: o.tmp is not None or o.src.vc % RUN == 0,
             "pass a tmp, or round the valid columns up",
-            "the columns behind the last whole run are left out",
+            "the columns past the last whole run are left out",
         ),
         must("record-columns")(
             "a row of dst holds 8 bytes for each element of the runs of src",
@@ -139,7 +139,7 @@ def _filled_up(o: Any) -> View | Extent:
             "idx has one valid row or as many rows as dst has valid ones, and a column for each "
             "element of the runs of src",
             lambda o: (o.idx.vr == 1 or o.idx.rows >= _rows(o)) and o.idx.cols >= _records(o),
-            otherwise=behind("what lies behind idx counts as indices"),
+            otherwise=behind("what lies past idx counts as indices"),
         ),
         must("tmp-type")(
             "src and tmp have the same element type",
@@ -161,7 +161,7 @@ def _filled_up(o: Any) -> View | Extent:
             "elements (a2a3) or bytes (others)",
             lambda o: o.tmp.numel >= (RUN if _is_long(o) else ceil_to(o.src.vc, RUN)),
             "give tmp the element type and the columns of src",
-            behind("what lies behind tmp is overwritten"),
+            behind("what lies past tmp is overwritten"),
         ),
         separate("dst", "src", "idx"),
         *where(_has_tail)(separate("tmp", "dst", "src", "idx", id="tmp-apart")),
@@ -370,7 +370,7 @@ def _whole_merge(o: Any) -> Merge | None:
             lambda o: _in_blocks(o) or o.tmp.cols >= sum(tile.cols for tile in _lists(o)),
             otherwise=behind(
                 "the records of the valid columns are merged from the start of tmp on, and "
-                "overwrite what lies behind it if there are more",
+                "overwrite what lies past it if there are more",
                 lambda o: _merge_area(o)[1] <= o.tmp.cols,
             ),
         ),
@@ -390,7 +390,7 @@ def _whole_merge(o: Any) -> Merge | None:
         must("PA-0003", "a2a3", _in_blocks)(
             "the valid columns of src0 are a multiple of four blocks",
             lambda o: o.blockLen.value <= 0 or o.src0.vc % (4 * o.blockLen.value) == 0,
-            otherwise="the blocks behind the last group of four are left out",
+            otherwise="the blocks past the last group of four are left out",
         ),
         must("PA-0004", "a2a3", _in_blocks)(
             "src0 holds 1 to 255 groups of four blocks",
@@ -401,7 +401,7 @@ def _whole_merge(o: Any) -> Merge | None:
             "dst has as many columns as src0 has valid ones",
             lambda o: o.dst.cols >= o.src0.vc,
             otherwise=behind(
-                "merged blocks go on behind dst", lambda o: _merged_columns(o) <= o.dst.cols
+                "merged blocks go on past dst", lambda o: _merged_columns(o) <= o.dst.cols
             ),
         ),
         must("record-count", DEVICES)(
@@ -481,7 +481,7 @@ def TMRGSORT(
     `TMRGSORT[exhausted](dst, executed, tmp, src0, src1 ...)` merges two to four lists, as long as
     the valid columns of their tiles, into tmp, and copies as much as the valid columns of dst ask
     for: a shorter dst receives the top. With exhausted the merge stops as soon as one list is used
-    up, and `executed` tells how many records were taken from each; what lies behind them in dst is
+    up, and `executed` tells how many records were taken from each; what lies past them in dst is
     what tmp held there. Equal values keep the order of the lists.
     """
     elements = elements_per_record(ops.dst)

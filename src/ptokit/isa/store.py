@@ -422,7 +422,7 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
         must("word-count")(
             "fp has a word for every valid column of src",
             lambda o: o.fp.nbytes >= 8 * o.src.vc,
-            otherwise=behind("what lies behind fp counts as words"),
+            otherwise=behind("what lies past fp counts as words"),
         ),
         must("word-address")(
             "fp starts at a multiple of 128 bytes",

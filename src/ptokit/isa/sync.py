@@ -132,7 +132,7 @@ def _at(o: Any) -> Pipe:
     asm=_flag_text("set_flag", "record_event"),
 )
 def set_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
-    """Raise a flag from one pipe for another, behind all earlier work of the first.
+    """Raise a flag from one pipe for another, after all earlier work of the first.
 
     Per (source, destination, id) sets and waits alternate, starting with a set; a second set
     before the wait, or a set that nobody waits for, is an error of the program.
@@ -221,7 +221,7 @@ def get_buf(pipe: int, buf_id: int, mode: int) -> None:
     """Acquire a numbered buffer for a pipe: its later work waits for whoever holds it.
 
     The pipes that acquired the same buffer earlier in program order must have released it. No
-    priming before a loop and no draining behind it; a pipe holds a buffer at most once.
+    priming before a loop and no draining after it; a pipe holds a buffer at most once.
     """
 
 
@@ -236,7 +236,7 @@ def get_buf(pipe: int, buf_id: int, mode: int) -> None:
     setup="get_buf(1, 1)",
 )
 def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
-    """Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
+    """Release a numbered buffer, after the work of the pipe so far; once per get_buf."""
 
 
 # ---- between cores -------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def _message(msg: int) -> CoreFlag:
     setup="set_ffts_base_addr(1)",
 )
 def ffts_cross_core_sync(pipe: int, msg: int) -> None:
-    """Signal other cores, behind the earlier work of a pipe.
+    """Signal other cores, after the earlier work of a pipe.
 
     Mode 2 reaches the cluster: both vector cores when the cube core signals; the cube core, once
     both vector cores have signalled. Modes 0 and 1 are meetings: of all cores of the kind, of the
@@ -323,7 +323,7 @@ def wait_flag_dev(pipe: int | None, id: int) -> None:
     asm=_signal_text("set_intra_block", "id", "event_id"),
 )
 def set_intra_block(pipe: int, id: int) -> None:
-    """Signal one core of the cluster, behind the earlier work of a pipe.
+    """Signal one core of the cluster, after the earlier work of a pipe.
 
     The cube core reaches vector core 0 with id and vector core 1 with id + 16; a vector core
     always reaches the cube core with the plain id. It has 16 flags: id + 16 is the same as id.
@@ -401,7 +401,7 @@ _WAITS: dict[str, Any] = {
     example={"pipe": "1"},
 )
 def sync_set(pipe: int, event_id: int, ffts_mode: int) -> None:
-    """Signal other cores, behind the earlier work of a pipe: ffts_cross_core_sync of texts."""
+    """Signal other cores, after the earlier work of a pipe: ffts_cross_core_sync of texts."""
 
 
 @_text_signal("sync.wait", "a5", _MODE, rules=[_MODE_RULE], **_WAITS)
@@ -420,7 +420,7 @@ def sync_wait(pipe: int, event_id: int, ffts_mode: int) -> None:
     example={"pipe": "1"},
 )
 def set_cross_block(pipe: int, event_id: int) -> None:
-    """Signal all cores of the kind, behind the earlier work of a pipe."""
+    """Signal all cores of the kind, after the earlier work of a pipe."""
 
 
 @_text_signal("wait_cross_block", "a2a3 a5", **_WAITS)
@@ -472,7 +472,7 @@ def _meeting(o: Any) -> list[Effect]:
             f"the workspace of a soft barrier has at least {WORKSPACE_WORDS} int32: a line",
             lambda o: o.gmWorkspace is None or prod(o.gmWorkspace.shape) >= WORKSPACE_WORDS,
             fix=f"make it {WORKSPACE_WORDS} elements long",
-            otherwise="the counter is the first word, and shares its line with what lies behind",
+            otherwise="the counter is the first word, and shares its line with what follows",
         ),
         rule(
             "hard",
@@ -582,7 +582,7 @@ def cacheinvalid(ptr: Any) -> None:
 def barrier_all(scope: FenceScope) -> None:
     """Complete the earlier work of every pipe, and what it stored in global memory.
 
-    What others are told of behind it, they will find there.
+    What others are told of after it, they will find there.
     """
 
 

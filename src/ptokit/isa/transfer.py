@@ -163,7 +163,7 @@ def transfer(
     """Copy one region to another, converted on the way where the path converts.
 
     `corner` is where the region starts in the source. `word` is a quantisation word, or one per
-    valid column: the columns behind them, which only fill up a box, come out undefined. `relu`
+    valid column: the columns past them, which only fill up a box, come out undefined. `relu`
     overrides what the template argument asks for.
     """
     wanted = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu if relu is None else relu

@@ -484,9 +484,9 @@ def inside(id: str, small: str, large: str, on: str | None = None) -> Rule:
 
 
 def where_it_lies(large: str) -> Told:
-    """A window that leaves its tile goes on behind it; indices have no sign."""
+    """A window that leaves its tile goes on past it; indices have no sign."""
     done = "read" if large == "src" else "written"
     return Told(
-        f"the window is {done} where it lies, also behind {large}",
+        f"the window is {done} where it lies, also past {large}",
         lambda o: o.target.is_device and o.mode != "auto",
     )

@@ -44,7 +44,7 @@ def same_region(tile: Any, dst: Any) -> bool:
 
 
 def block_tail(o: Any, rows: int, cols: int) -> tuple[slice, slice] | None:
-    """a2a3 copies whole 32-byte blocks: what lies behind these columns of dst is overwritten."""
+    """a2a3 copies whole 32-byte blocks: what lies past these columns of dst is overwritten."""
     stop = ceil_to(cols, per_block(o.dst))
     written = on_a2a3(o) and rows > 0 and stop > cols
     return (slice(0, rows), slice(cols, stop)) if written else None

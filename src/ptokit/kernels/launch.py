@@ -104,7 +104,7 @@ class Launch:
         `max_steps` (instructions and rounds of loops), `max_seconds` and `max_bytes` (of simulated
         memory) end a run that takes more, with an error at the line where it was. `timing` says
         how long the launch takes on the device: `Run.timing`; with "only" nothing is computed.
-        `slack` lets a kernel that leaves its arrays find so many bytes behind each of them, at
+        `slack` lets a kernel that leaves its arrays find so many bytes past each of them, at
         first 0; that it does is a warning.
         """
         for told in LISTENERS:

@@ -115,7 +115,7 @@ class AccessPattern:
 
     @property
     def extents(self) -> Rows | Ranges:
-        """The bytes behind the place that are touched."""
+        """The bytes past the place that are touched."""
         if self._extents is None:
             self._extents = self._find_extents()
         return self._extents

@@ -88,7 +88,7 @@ def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> N
                     "E3",
                     f"PIPE_{pipe.name} of the {core.name} never releases buffer {id}",
                     None,
-                    fix=f"rls_buf(PIPE_{pipe.name}, {id}) behind its last use",
+                    fix=f"rls_buf(PIPE_{pipe.name}, {id}) after its last use",
                 )
         for pipe in core.pipes:
             pipe.check_balance(findings, core)

@@ -29,7 +29,7 @@ class View(NamedTuple):
     operand: str
     writes: bool
     atomic: str  # how it changes memory in place
-    place: Rows | Ranges  # the bytes behind the address
+    place: Rows | Ranges  # the bytes past the address
     start: int  # of the first of them
     stop: int
 

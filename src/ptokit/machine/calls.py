@@ -126,7 +126,7 @@ class Call:
         self.steps = insn.case(ops)
         self.hidden: list[Scratch | int] = list(hidden_scratch(self.steps, ops))
         self.cleared: list[Access] = []  # holds zeros afterwards
-        self.spills: list[Spill] = []  # scratch that ends behind its tile
+        self.spills: list[Spill] = []  # scratch that ends past its tile
         self._is_open = insn.leaves_open(ops)
         self._lay_out(operands, site)
         self.across = written_across(ops.target, self.accesses)

@@ -41,7 +41,7 @@ CODES = {
         "the collective unit, which tells the host alone. A warning where both vector cores of a "
         "cluster store equal bytes.",
         "MTE3 to MTE2 flag; FIFO or cross-core flag; SYNCALL between blocks; TNOTIFY and TWAIT "
-        "between ranks; `event.Wait(session)` behind a transfer.",
+        "between ranks; `event.Wait(session)` after a transfer.",
     ),
     "E8": (
         "Two instructions of one pipe that depend on each other without a barrier, where the "
@@ -77,7 +77,7 @@ CODES = {
     "E14": (
         "Scalar access to global memory spoilt by the data cache, which is coherent with nobody. "
         "A warning where two cores store to different words of one line.",
-        "`dcci` and `dsb(DSB_DDR)` behind a store, `dcci` before a load; a line of its own "
+        "`dcci` and `dsb(DSB_DDR)` after a store, `dcci` before a load; a line of its own "
         "per core.",
     ),
     "E15": (
@@ -90,7 +90,7 @@ CODES = {
     ),
     "E17": (
         "Two accesses of a scope of the vector unit to the same bytes that nothing orders: a load "
-        "behind a store, a store behind a load whose value it is not made of, lanes of a scatter "
+        "after a store, a store after a load whose value it is not made of, lanes of a scatter "
         "with one index and different values, vector and scalar accesses. A warning between two "
         "stores, which land in program order as far as anybody has seen.",
         "`pto.mem_bar` of the kind that the message names, between the two lines.",

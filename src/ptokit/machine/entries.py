@@ -148,7 +148,7 @@ def words_behind(tile: Any) -> Array:
 
 
 def _area(o: Ops) -> View | Extent:
-    """The part of a slot that is written: all of it, or what lies behind a row and a column."""
+    """The part of a slot that is written: all of it, or what lies past a row and a column."""
     if o.attrs["At"] is None:
         return View.VALID
     row, col = o.attrs["At"]
@@ -244,7 +244,7 @@ def _slot(
 
 
 def _view(end: End, spec: GlobalSpec, offset: int = 0) -> GlobalObject:
-    """A view of the current slot, `offset` elements behind its start."""
+    """A view of the current slot, `offset` elements past its start."""
     at = end.pipe.gm
     assert at is not None
     start = at.offset + end.slot() + end.state.entryOffset + offset * spec.itemsize

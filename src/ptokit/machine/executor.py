@@ -174,7 +174,7 @@ def _chosen(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> dict[in
 
 
 def judge_scratch(machine: Machine, call: Any, site: Place) -> None:
-    """Tell of data that lies behind a scratch tile and is overwritten with it."""
+    """Tell of data that lies past a scratch tile and is overwritten with it."""
     for spill in call.spills:
         if spill.harms():
             machine.tell(overwritten(call, spill, site))

@@ -92,19 +92,19 @@ class Spill:
 
 
 def overwritten(call: Any, spill: Spill, site: Place) -> Diagnostic:
-    """Data that lies behind a scratch tile is overwritten with it: a warning."""
+    """Data that lies past a scratch tile is overwritten with it: a warning."""
     name, insn = spill.operand, call.insn
     start, stop = spill.address + spill.size, spill.address + spill.used
     return Diagnostic(
         f"{insn.name}.tmp-size",
-        f"{insn.name}: nothing lives in the bytes behind {name} that serve as scratch as well",
+        f"{insn.name}: nothing lives in the bytes past {name} that serve as scratch as well",
         None if site is None else where(site),
         (
             (f"bytes of {name}", str(spill.size)),
             ("bytes in use", str(spill.used)),
             ("overwritten", f"{spill.memory.name} {start:#x} to {stop:#x}"),
         ),
-        f"declare {name} with {spill.used} bytes, or bind it where nothing lies behind it",
+        f"declare {name} with {spill.used} bytes, or bind it where nothing lies past it",
         call.ops.target.name,
     )
 

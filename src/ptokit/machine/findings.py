@@ -324,7 +324,7 @@ def remedy(
         raised = f"PIPE_{src.name}, PIPE_S, EVENT_IDn"
         proven = "" if src is Pipe.S else f"set_flag({raised}), wait_flag({raised}), "
         return (
-            f"signal the other rank: behind line {first.line} {proven}TNOTIFY, before line "
+            f"signal the other rank: after line {first.line} {proven}TNOTIFY, before line "
             f"{second.line} TWAIT"
         )
     if here is not there:
@@ -333,12 +333,12 @@ def remedy(
                 return "let every block write a part of its own, which get_block_idx() tells"
             return "blocks are ordered only by SYNCALL, or by separate launches"
         return (
-            "order the cores: hand the data over with TPUSH and TPOP, or signal behind line "
+            "order the cores: hand the data over with TPUSH and TPOP, or signal after line "
             f"{first.line} on PIPE_{src.name} and wait before line {second.line}"
         )
     if src is dst:
         return f"pipe_barrier(PIPE_{src.name}) between line {first.line} and line {second.line}"
     names = f"PIPE_{src.name}, PIPE_{dst.name}, EVENT_IDn"
     return (
-        f"set_flag({names}) behind line {first.line}, wait_flag({names}) before line {second.line}"
+        f"set_flag({names}) after line {first.line}, wait_flag({names}) before line {second.line}"
     )

@@ -65,7 +65,7 @@ class History:
         return self._complete(agents, cores)
 
     def launch_ended(self, rank: int) -> None:
-        """What a rank does outside launches comes behind a launch that has ended."""
+        """What a rank does outside launches comes after a launch that has ended."""
         self.clocks.learn(self.first_core(rank), self.done_by(rank))
 
     def settle(self) -> None:

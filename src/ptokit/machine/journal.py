@@ -168,7 +168,7 @@ class Journal:
             self._fresh = len(entries)
 
     def take(self, agent: int, token: Token) -> None:
-        """An agent goes on behind what a token proves."""
+        """An agent goes on past what a token proves."""
         number, entries = token.number, self._entries
         if number >= 0:
             ago = self._given - number
@@ -183,7 +183,7 @@ class Journal:
             assert number != SPENT, "a signal was taken twice"
 
     def hand(self, giver: int, taker: int) -> None:
-        """An agent goes on behind what another one has done: a token given, and taken at once."""
+        """An agent goes on past what another one has done: a token given, and taken at once."""
         self._entries += (giver << SHIFT | HAND, taker)
 
     def keep(self, token: Token) -> None:

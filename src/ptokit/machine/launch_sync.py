@@ -64,7 +64,7 @@ class LaunchSync(Sync):
         super().__init__(scheduler.machine)
         self.scheduler = scheduler
         self.units = UnitFlags()
-        # In auto mode the compiler puts the order between pipes behind the wait.
+        # In auto mode the compiler puts the order between pipes after the wait.
         self.holds_pipes = scheduler.machine.mode == "manual" and scheduler.target.is_device
         self._is_random = scheduler.schedule.seed is not None
         # A pipe that has nothing to do gives and takes at once.

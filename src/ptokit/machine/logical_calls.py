@@ -361,7 +361,7 @@ def _poison(given: Register) -> Array:
 
 
 def joined(unit: VectorUnit, given: list[Register]) -> Register:
-    """Vectors one behind the other."""
+    """Vectors one after the other."""
     if len(given) == 1:
         return given[0]
     poison = np.concatenate([_poison(each) for each in given])

@@ -12,6 +12,14 @@ import numpy as np
 from ptokit.base.layout import Array
 
 _uids = count()
+_LINE = 64  # bytes of a cache line of the computer that simulates, and of its widest vectors
+
+
+def zeros(nbytes: int) -> Array:
+    """Bytes that begin with a cache line: vectors of a tile never lie across two of them."""
+    room = np.zeros(nbytes + _LINE, np.uint8)
+    first = -room.ctypes.data % _LINE
+    return room[first : first + nbytes]
 
 
 class Storage:
@@ -27,7 +35,7 @@ class Storage:
 
     def __init__(self, name: str, nbytes: int) -> None:
         self.name = name
-        self.data: Array = np.zeros(nbytes, np.uint8)
+        self.data: Array = zeros(nbytes)
         self.shadow: Array = np.zeros(nbytes, np.uint8)
         self.uid = next(_uids)
         self.epoch = 0

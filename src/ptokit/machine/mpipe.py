@@ -204,7 +204,7 @@ class MEnd(End):
 
 
 def _panels(tile: TileObject, consumer: TileSpec) -> GlobalSpec:
-    """Column panels as wide as the consumer's tile, one behind the other."""
+    """Column panels as wide as the consumer's tile, one after the other."""
     width = consumer.cols
     shape = (1, tile.vc // width, 1, tile.vr, width)
     stride = (1, consumer.rows * width, 1, width, 1)

@@ -49,7 +49,7 @@ class Bound:
         self.refresh()
 
     def share(self, other: Bound, offset: int = 0) -> None:
-        """Place the object over the storage of another one, `offset` bytes behind its start."""
+        """Place the object over the storage of another one, `offset` bytes past its start."""
         assert other.storage is not None
         self.bind(other.storage, other.address + offset, other._lease)
         self.assigned = other.assigned

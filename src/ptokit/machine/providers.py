@@ -291,7 +291,7 @@ class WorldProvider(_Provider):
         return self._open(name, self._run.operand(name))
 
     def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
-        """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        """So many bytes of a GlobalTensor operand, `skip` bytes past its pointer."""
         return self._open(name, self._bytes(name, nbytes, skip)).reshape(-1)
 
     def _bytes(self, name: str, nbytes: int, skip: int) -> GlobalObject:

@@ -1,6 +1,6 @@
 """Queues: every pipe of a core works off what was given to it, in order, at its own pace.
 
-Work whose pipe is free is executed when it is issued; behind a wait that is not satisfied it queues
+Work whose pipe is free is executed when it is issued; after a wait that is not satisfied it queues
 up. In late mode everything queues up, and the scheduler decides which pipe moves next.
 """
 

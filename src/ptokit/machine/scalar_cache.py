@@ -52,7 +52,7 @@ class ScalarCaches:
                     "what a scalar store wrote still lies in the data cache of its core",
                     site,
                     where,
-                    "behind the store: dcci(ptr, SINGLE_CACHE_LINE), then dsb(DSB_DDR)",
+                    "after the store: dcci(ptr, SINGLE_CACHE_LINE), then dsb(DSB_DDR)",
                 )
             elif scalar and writes:
                 self._findings.stale(

@@ -82,7 +82,7 @@ class Sync:
         }
         self.words = Words(self)
         self._engines = count(CORES // 2)
-        self.in_vain = 0  # tests that failed, one behind the other
+        self.in_vain = 0  # tests that failed, one after the other
         # Of a core that reads words and does nothing else: after how many operations it read last,
         # what it has seen where, and how often it saw the same.
         self._looks: dict[int, tuple[int, dict[int, Any], int]] = {}

@@ -220,7 +220,7 @@ class VectorUnit:
         return Mask(bits, lost, self._last, self.turn)
 
     def chosen(self, given: Sequence[Register | Mask], table: Array) -> Register | Mask:
-        """The bytes of registers, or bits of masks, one behind the other, that a table lists.
+        """The bytes of registers, or bits of masks, one after the other, that a table lists.
 
         What it does not list is undefined.
         """
@@ -366,7 +366,7 @@ class VectorUnit:
             memory.epoch += 1
 
     def read_elements(self, at: Address, places: Array, kind: DType) -> tuple[Array, Array | None]:
-        """Elements so many bytes behind a pointer, and which of them are undefined."""
+        """Elements so many bytes past a pointer, and which of them are undefined."""
         memory, table = at.buffer, self._table(at, places, kind, writes=False)
         values = np.ascontiguousarray(memory.data[table]).view(kind.np)[..., 0]
         if isinstance(memory, GmBuffer):
@@ -382,7 +382,7 @@ class VectorUnit:
         lost: Array | None,
         combine: Combine | None = None,
     ) -> None:
-        """Write elements so many bytes behind a pointer of their type."""
+        """Write elements so many bytes past a pointer of their type."""
         memory, table = at.buffer, self._table(at, places, at.dtype, writes=True)
         data = np.ascontiguousarray(values.astype(at.dtype.np, copy=False))
         raw = data[..., None].view(np.uint8)
@@ -624,7 +624,7 @@ def describe(findings: Any, found: Conflict) -> None:
         verb = {VLD: "load", LD: "load", VST: "store", ST: "store"}
         unit = {True: "", False: "scalar "}
         words = [f"{unit[k in (VLD, VST)]}{verb[k]}" for k in (first, second)]
-        what = f"nothing orders this {words[1]} behind the {words[0]} of common bytes"
+        what = f"nothing orders this {words[1]} after the {words[0]} of common bytes"
         severity = "error"
     findings.add(
         "E17",

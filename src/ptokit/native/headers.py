@@ -214,7 +214,7 @@ def _instructions_header() -> str:
         and not each.cpp.calls
         and not (each.overload_of or _is_by_hand(each))
     )
-    # The functions behind the instructions, which some kernels call.
+    # The functions after the instructions, which some kernels call.
     inner = "\n".join(
         f"#define {each.name}_IMPL {each.name}"
         for each in instructions()

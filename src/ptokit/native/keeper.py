@@ -55,7 +55,7 @@ class Keeper:
                 "cpp-endless",
                 f"{self.name} runs without an instruction for more than {self.time_limit:g} "
                 f"seconds, {self._behind}",
-                fix="look whether the loop behind this line ends, or give it more time: "
+                fix="look whether the loop after this line ends, or give it more time: "
                 f"--time-limit {2 * self.time_limit:g}, time_limit={2 * self.time_limit:g}",
                 site=self._last or self.start,
             )
@@ -67,4 +67,4 @@ class Keeper:
 
     @property
     def _behind(self) -> str:
-        return "behind this call" if self._last else "before its first instruction"
+        return "after this call" if self._last else "before its first instruction"

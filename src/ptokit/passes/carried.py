@@ -53,7 +53,7 @@ class _Names:
         self._used = self._looked_at(inside, {r for r in loop.results if r in mentioned})
 
     def rounds_kept(self, alloc: Op) -> int:
-        """How many rounds after its own a tile may still be used, there or behind the loop."""
+        """How many rounds after its own a tile may still be used, there or after the loop."""
         if alloc.result in self._for:
             return 0  # a name for the memory of another tile
         reached = {alloc.result: 0}  # names it may have, and how many rounds later at most

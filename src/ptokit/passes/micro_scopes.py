@@ -66,7 +66,7 @@ def _inside(block: Block) -> Iterator[Diagnostic]:
                 op,
                 "scope-inside",
                 "a scope holds vector code, numbers, loops and branches, and nothing else",
-                fix="put it before the scope or behind it",
+                fix="put it before the scope or after it",
             )
         else:
             for region in op.regions:

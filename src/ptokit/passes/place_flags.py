@@ -5,7 +5,7 @@ that is set right behind it. Loops and branches count as one operation whose acc
 their bodies, so a flag is set and waited for equally often on every path.
 
 A loop whose next iteration conflicts with this one gets a flag that goes round: set once before
-the loop, waited for and set again in every iteration, drained behind the loop. There are two ways
+the loop, waited for and set again in every iteration, drained after the loop. There are two ways
 to go about nested loops and branches: such flags go round the innermost loop, or round all of them,
 those of branches too.
 

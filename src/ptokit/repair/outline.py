@@ -51,7 +51,7 @@ class Statement:
 
 @dataclass(eq=False)
 class Block:
-    """Statements that run one behind the other."""
+    """Statements that run one after the other."""
 
     owner: Statement | None
     indent: str = ""

@@ -25,7 +25,7 @@ class Step:
         return self.at.last + 1 if self.behind else self.at.first
 
     def __str__(self) -> str:
-        place = f"behind line {self.at.last}" if self.behind else f"before line {self.at.first}"
+        place = f"after line {self.at.last}" if self.behind else f"before line {self.at.first}"
         if self.instead:
             place = f"instead of line {self.at.first}"
             if not self.code:

@@ -192,7 +192,7 @@ with device("a5"):
         pipe_barrier(PIPE_ALL)
         mad(l0a, l0b, l0c, 16, 16, 16)
         pipe_barrier(PIPE_ALL)
-        # The right operand holds its columns one behind the other.
+        # The right operand holds its columns one after the other.
         ub, l1 = castptr(0, f32, "ub"), castptr(8192, f32, "l1")
         mte_l0c_ub(l0c, ub, 16, 16, 16, 16, 0, layout="nz2nd")
         mte_l0c_l1(l0c, l1, 16, 16, 16, 16, layout="nz2nd")

@@ -287,7 +287,7 @@ class Timing:
             reason = f" for {PIPE_NAMES[(work or item).pipe]}: {here}"
         if work is not None and behind is not None:
             comma = "" if signal is not None else ","
-            reason += f"{comma} behind {work.label} {_with_caller(behind)}"
+            reason += f"{comma} after {work.label} {_with_caller(behind)}"
         elif behind is not None:
             reason += f" {_with_caller(behind)}"
         return Wait(
@@ -356,7 +356,7 @@ class Timing:
             item = self._item(what)
             line = where(item.site)
             spend(item.label, line, end - max(start, now))
-            now, behind = max(now, end), f"behind {item.label}"
+            now, behind = max(now, end), f"after {item.label}"
         spend(behind, line, self.cycles - now)
         steps = [
             Step(label, line, self._us(cycles), cycles / self.cycles)

@@ -3,7 +3,7 @@
 push(pipe, dot(a, b), UP)                          # in cube_section()
 scores = pop(pipe, (64, 64), float32, UP)          # in vector_section(): this core's share
 ...
-free(pipe, UP)                                     # behind the last use of `scores`
+free(pipe, UP)                                     # after the last use of `scores`
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def pop(pipe: Any, shape: tuple[int, int], element: Any, split: TileSplitAxis = 
 
 @public
 def free(pipe: Any, split: TileSplitAxis = NO_SPLIT) -> None:
-    """Give the slot of the oldest entry back, behind its last use."""
+    """Give the slot of the oldest entry back, after its last use."""
     TFREE[split](_pipe(pipe))
 
 

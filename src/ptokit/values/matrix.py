@@ -46,7 +46,7 @@ def stage(part: Any, side: str | None = None) -> Value:
                    fix='stage(w, side="right")')  # fmt: skip
     view = view_of(part)
     sizes = known_sizes(sizes_of(view))
-    # Columns that lie one behind the other are boxed the other way round: a transpose for free.
+    # Columns that lie one after the other are boxed the other way round: a transpose for free.
     tile = made(boxed(view.spec.dtype, sizes, view.spec.layout == Layout.DN), sizes)
     TLOAD(tile, view)
     value = Value(tile)

@@ -106,7 +106,7 @@ def _is_turned(part: Any, view: Any, sizes: tuple[Any, Any]) -> bool:
 
 
 def _by_columns(array: Array) -> Any:
-    """A view of a transposed array, whose columns lie one behind the other."""
+    """A view of a transposed array, whose columns lie one after the other."""
     step = array.strides[1] // array.itemsize
     outer = (array.shape[1] * step,) * 3
     spec = GlobalSpec.of(dtype(array.dtype), (1, 1, 1, *array.shape), (*outer, 1, step), Layout.DN)

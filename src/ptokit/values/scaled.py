@@ -87,7 +87,7 @@ class Scaled(Opened):
 def _unfit(data: Value, scales: tuple[Any, Any]) -> PtoError:
     return fail(
         "value-shape",
-        f"a scale for every {BLOCK} along K, an even number of them one behind the other",
+        f"a scale for every {BLOCK} along K, an even number of them one after the other",
         got=[("matrix", f"{data.shape}"), ("scales", f"{scales}")],
         fix="first matrix: scaled(a[:, k : k + 64], sa[:, k // 32 : k // 32 + 2]); second: "
         "scaled(b[k : k + 64, :], sb[:, k // 32 : k // 32 + 2].T)",

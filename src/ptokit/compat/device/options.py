@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-SLACK = "PTOKIT_SLACK"  # bytes behind each tensor, for kernels that leave it
+SLACK = "PTOKIT_SLACK"  # bytes past each tensor, for kernels that leave it
 ALLOW = "PTOKIT_ALLOW"  # findings that launches are not stopped for: E6,E8
 
 

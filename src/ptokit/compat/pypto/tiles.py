@@ -70,7 +70,7 @@ def _tile(given: Any, name: str) -> Any:
         raise fail(
             "pypto.tensor",
             f"pl.{name} of tensors is cut into tiles by PyPTO's compiler; here it takes tiles",
-            fix="pl.load(tensor, offsets, shapes) first, pl.store(tile, offsets, tensor) behind it",
+            fix="pl.load(tensor, offsets, shapes) first, pl.store(tile, offsets, tensor) after it",
             kind=NotSupported,
         )
     return given

@@ -10,7 +10,7 @@ The dispatcher is one function for all programs: it looks for the variant, makes
 executor makes sure of (`machine/executor.py`), and calls. Where there is no variant, or something
 does not hold, it asks Python, which executes the operation itself and says what is wrong with it.
 
-Words of the calls are written one behind the other: they are the stream that can be repeated
+Words of the calls are written one after the other: they are the stream that can be repeated
 (`replay.py`).
 """
 
@@ -57,7 +57,7 @@ class Variant(_Counted):
 
     NEXT = auto()
     SETTINGS = auto()  # with which it was found; MISSED: they make no difference
-    LOW = auto()  # bytes behind its pointer between which the view lies
+    LOW = auto()  # bytes past its pointer between which the view lies
     HIGH = auto()
     VIEW = auto()  # where the pointer of the view is among the operands; MISSED: there is none
     WRITES = auto()  # whether the view is written

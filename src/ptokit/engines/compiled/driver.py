@@ -487,7 +487,7 @@ class Run:
         if call.before or (call.phase and getattr(sync, "holds_pipes", False)):
             return "it takes part in the order of work"
         if call.spills:
-            return "scratch that ends behind its tile"
+            return "scratch that ends past its tile"
         if note.undefined:
             return "what it leaves undefined is known as it runs"
         if any(native.doubt is not None for native in natives):

@@ -1,10 +1,11 @@
 """The exponential of floats: every float comes out as the nearest to the exact result.
 
 Done in doubles to their last bits, that takes a polynomial of degree 10. Far fewer bits tell which
-float is the nearest, except where the result lies between two of them: so a table of sixteen powers
-of two, which fits into two registers of AVX-512, and a polynomial of degree 4 make a result that is
-right to 2 ** -38, and only vectors in which that leaves a doubt - one in 250 -, or a result that is
-no normal float, are done at length. Other processors do all of them at length.
+float is the nearest, except where the result lies between two of them. AVX-512 finds powers of two
+in a table that fits into two registers; there the result is a sum of two floats, right to 2 ** -36.
+Both ends of that doubt are rounded: where they are the same float, it is the result. Only vectors
+in which they differ - one in a hundred -, or a result that is no normal float, are done at length.
+Other processors do all of them at length.
 
 Code is written before anybody knows the processor; it calls this as a function, whose definition is
 added when it is compiled.
@@ -13,8 +14,10 @@ added when it is compiled.
 from __future__ import annotations
 
 import re
-import struct
+from collections.abc import Sequence
 from math import log
+
+import numpy as np
 
 from ptokit.base.patterns import regex
 from ptokit.engines.compiled.conversions import quiet
@@ -24,14 +27,24 @@ from ptokit.engines.compiled.text import Function, Value
 
 _DECLARED = regex(rf"^declare <(\d+) x float> @{re.escape(FLOAT_EXPONENTIAL)}\d+\(.*\)$", re.M)
 
-_PARTS = 16  # of a power of two, each an entry of the table
-_STEP = log(2) / _PARTS
-# The polynomial that comes nearest to exp for |x| <= _STEP / 2 relative to it, to 2 ** -38.5.
-_FACTORS = (1.0, 0.9999999994180956, 0.4999999995150991, 0.16667159067845352, 0.04166912866804207)
-# From a double to a float 29 bits are left out. Errors are below 2 ** 15 units of the last of them;
-# where what is left out comes that close to a half, the float is in doubt.
-_LEFT_OUT, _DOUBT = 29, 16
-_LEAST, _LOWEST = -87.3, -104.0  # below the results are subnormal, then zero
+_WIDE = 16  # floats of a register
+_REGISTER = f"<{_WIDE} x float>"
+_PARTS = 2 * _WIDE  # of a power of two, each an entry of the table
+# In a float as large as this the last bit is one part: the power is rounded to whole parts, and its
+# last bits are the number of the entry.
+_LARGE = 1.5 * 2**23 / _PARTS
+# The logarithm of two as a float, and what that lacks. What is left of x behind a power of two is
+# at most 2 ** -6.5 and, like all that it is made of, a multiple of 2 ** -30: it is exact.
+_LOG2 = float(np.float32(log(2)))
+_LOG2_LACKS = log(2) - _LOG2
+# exp(r) = 1 + r + r * r * (...), right to 2 ** -42 for |r| <= log(2) / 64. What is not 1 + r is
+# below 2 ** -14, so that rounding it to floats a few times adds errors of 2 ** -37.
+_FACTORS = (0.5, 0.16666752099990845, 0.0416669137775898)
+_DOUBT = 2.0**-36  # of an entry; they are below 2
+_LOWEST = -104.0  # the result is zero from here on
+# The classes of vfpclass that results do not have: subnormal ones were rounded twice, and negative
+# ones come of numbers so large that nothing is known of what is left behind their power of two.
+_ODD = 0x20 | 0x10 | 0x40
 
 
 def completed(text: str, features: str) -> str:
@@ -39,117 +52,104 @@ def completed(text: str, features: str) -> str:
     wanted = {int(found[1]) for found in _DECLARED.finditer(text)}
     if not wanted:
         return text
-    made = [_definition(count, "+avx512f" in features) for count in sorted(wanted)]
-    declared = dict.fromkeys(line for each in made for line in each.declared())
+    made = [_definition(count, "+avx512dq" in features) for count in sorted(wanted)]
     known = set(text.splitlines())
+    declared = dict.fromkeys(line for each in made for line in each.declared())
     lines = [line for line in declared if line not in known]
     return "\n".join([_DECLARED.sub("", text), *lines, *(x for m in made for x in m.definition())])
 
 
-def _definition(count: int, is_wide: bool) -> Function:
+def _definition(count: int, has_table: bool) -> Function:
     kind = f"<{count} x float>"
     head = f"define internal {kind} @{{}}({kind} %x) alwaysinline nounwind"
     code = Function(f"{FLOAT_EXPONENTIAL}{count}", head, f"ret {kind} %result")
-    lanes, ways = Lanes(code, count, {}), list[str]()
-    if is_wide and count % 8 == 0:
-        found, is_sure = _in_short(lanes, "%x")
-        ways.append(f"[{found}, %entry]")
-        usual = code.call("i1", "llvm.expect.i1", ("i1", is_sure), ("i1", "true"))
-        code.branch(usual, "done", "long")
+    lanes = Lanes(code, count, {})
+    if has_table and count == _WIDE:
+        _by_table(lanes)
     else:
-        code.jump("long")
-    code.label("long")
-    ways.append(f"[{_at_length(lanes, '%x')}, %long]")
-    code.jump("done")
-    code.label("done")
-    code.act(f"%result = phi {kind} {', '.join(ways)}")
+        code.act(f"%result = freeze {kind} {_at_length(lanes)}")
     return code
 
 
-def _at_length(lanes: Lanes, value: Value) -> Value:
+def _at_length(lanes: Lanes) -> Value:
     code, single, double = lanes.code, lanes.vector("float"), lanes.vector("double")
-    found = short_exponential(lanes, code.do(f"fpext {single} {value} to {double}"))
+    found = short_exponential(lanes, code.do(f"fpext {single} %x to {double}"))
     return quiet(lanes, code.do(f"fptrunc {double} {found} to {single}"))
 
 
-def _in_short(lanes: Lanes, value: Value) -> tuple[Value, Value]:
-    """The result, and whether no lane of it is in doubt."""
-    code, count = lanes.code, lanes.count
-    single, double, whole = (lanes.vector(kind) for kind in ("float", "double", "i64"))
-    tests = lanes.vector("i1")
+def _by_table(lanes: Lanes) -> None:
+    """Those of one register, in short; at length where a lane is in doubt."""
+    code = lanes.code
+    short, in_doubt = _in_short(lanes)
+    is_sure = code.do(f"icmp eq i{_WIDE} {in_doubt}, 0")
+    usual = code.call("i1", "llvm.expect.i1", ("i1", is_sure), ("i1", "true"))
+    code.branch(usual, "done", "long")
+    code.label("long")
+    long = _at_length(lanes)
+    code.jump("done")
+    code.label("done")
+    code.act(f"%result = phi {_REGISTER} [{short}, %entry], [{long}, %long]")
+
+
+def _in_short(lanes: Lanes) -> tuple[Value, Value]:
+    """The result, and a bit for every lane that is in doubt."""
+    code, single, tests = lanes.code, lanes.vector("float"), lanes.vector("i1")
+
+    def real(number: float) -> Value:
+        return lanes.real(number, "float")
 
     def fused(a: Value, b: Value, c: Value) -> Value:
-        name = f"llvm.fma.v{count}f64"
-        return code.call(double, name, (double, a), (double, b), (double, c))
+        name = f"llvm.fma.v{_WIDE}f32"
+        return code.call(single, name, (single, a), (single, b), (single, c))
 
-    size = code.call(single, f"llvm.fabs.v{count}f32", (single, value))
-    is_odd = code.do(f"fcmp ugt {single} {size}, {lanes.real(-_LEAST, 'float')}")
-    lowest = lanes.real(_LOWEST, "float")
-    is_above = code.do(f"fcmp ugt {single} {value}, {lowest}")
-    is_odd = code.do(f"and {tests} {is_odd}, {is_above}")
-    short = code.do(f"select {tests} {is_above}, {single} {value}, {single} {lowest}")
-    x = code.do(f"fpext {single} {short} to {double}")
-    # In a double as large as this the units are the last bits: the number of steps is rounded,
-    # and lies there as an integer.
-    large = lanes.real(1.5 * 2**52)
-    counted = fused(x, lanes.real(1 / _STEP), large)
-    steps = code.do(f"fsub {double} {counted}, {large}")
-    rest = fused(steps, lanes.real(-_STEP), x)
-    sum_ = lanes.real(_FACTORS[-1])
+    def plus(a: Value, b: Value) -> Value:
+        return code.do(f"fadd {single} {a}, {b}")
+
+    is_below = code.do(f"fcmp olt {single} %x, {real(_LOWEST)}")
+    x = code.do(f"select {tests} {is_below}, {single} {real(_LOWEST)}, {single} %x")
+    counted = fused(x, real(1 / log(2)), real(_LARGE))
+    power = plus(counted, real(-_LARGE))
+    rest = fused(power, real(-_LOG2), x)
+    entries, logarithms = _tables()
+    entry = _looked_up(lanes, counted, entries)
+    # What the entry and the logarithm of two lack: so little that exp of it is one more than it is.
+    lacks = fused(power, real(-_LOG2_LACKS), _looked_up(lanes, counted, logarithms))
+    sum_ = real(_FACTORS[-1])
     for factor in reversed(_FACTORS[:-1]):
-        sum_ = fused(sum_, rest, lanes.real(factor))
-    bits = code.do(f"bitcast {double} {counted} to {whole}")
-    # Of the steps the last four bits are an entry of the table, the others an exponent. They are
-    # all added where an exponent begins: what the last four add there, the entry lacks.
-    exponent = code.do(f"shl {whole} {bits}, {lanes.integer(64, 48)}")
-    power = code.do(f"add {whole} {_entries(lanes, bits)}, {exponent}")
-    found = code.do(f"fmul {double} {sum_}, {code.do(f'bitcast {whole} {power} to {double}')}")
-    offset = (1 << _DOUBT) - (1 << _LEFT_OUT - 1)
-    words = lanes.vector("i32")
-    moved = code.do(f"add {words} {_low_words(lanes, found)}, {lanes.integer(32, offset)}")
-    mask = (1 << _LEFT_OUT) - (1 << _DOUBT + 1)
-    near = code.do(f"and {words} {moved}, {lanes.integer(32, mask)}")
-    in_doubt = code.do(f"icmp eq {words} {near}, zeroinitializer")
-    in_doubt = code.do(f"or {tests} {in_doubt}, {is_odd}")
-    any_ = code.do(f"bitcast {tests} {in_doubt} to i{count}")
-    result = code.do(f"fptrunc {double} {found} to {single}")
-    return result, code.do(f"icmp eq i{count} {any_}, 0")
+        sum_ = fused(sum_, rest, real(factor))
+    small = fused(rest, fused(rest, sum_, lacks), lacks)  # beside 1 + rest
+    main = fused(entry, rest, entry)
+    error = fused(entry, rest, code.do(f"fsub {single} {entry}, {main}"))
+    low = fused(entry, small, error)
+    found, other = plus(main, low), plus(main, plus(low, real(4 * _DOUBT)))
+    is_torn = code.do(f"fcmp une {single} {found}, {other}")  # so are those that are no numbers
+    result = code.call(
+        single,
+        f"llvm.x86.avx512.mask.scalef.ps.{32 * _WIDE}",
+        (single, found),
+        (single, power),
+        (single, "zeroinitializer"),
+        (f"i{_WIDE}", "-1"),
+        ("i32", "4"),  # rounding as it is set
+    )
+    name = f"llvm.x86.avx512.fpclass.ps.{32 * _WIDE}"
+    is_odd = code.call(tests, name, (single, result), ("i32", str(_ODD)))
+    either = code.do(f"or {tests} {is_torn}, {is_odd}")
+    return result, code.do(f"bitcast {tests} {either} to i{_WIDE}")
 
 
-def _low_words(lanes: Lanes, value: Value) -> Value:
-    """The low halves of doubles, of which all that is left out is a part, in some order: that in
-    which processors have them at once."""
-    code, count, double = lanes.code, lanes.count, lanes.vector("double")
-    words = code.do(f"bitcast {double} {value} to <{2 * count} x i32>")
-    half = count // 2
-    blocks = [(n, n + 2, n + count, n + count + 2) for n in range(0, count, 4)]
-    order = [n for block in blocks for n in block] if half % 8 == 0 else range(0, 2 * count, 2)
-    mask = ", ".join(f"i32 {n}" for n in order)
-    of = f"<{2 * count} x i32>"
-    return code.do(f"shufflevector {of} {words}, {of} poison, <{count} x i32> <{mask}>")
+def _tables() -> tuple[Sequence[float], Sequence[float]]:
+    """Powers of two as floats; the logarithms of what they lack, at the lower end of the doubt."""
+    logarithms = np.arange(_PARTS) * (log(2) / _PARTS)
+    entries = np.exp(logarithms).astype(np.float32)
+    lacking = logarithms - np.log(entries.astype(np.float64))
+    return entries.tolist(), (lacking - _DOUBT).tolist()
 
 
-def _entries(lanes: Lanes, index: Value) -> Value:
-    """Entries of the table by the last four bits of an index."""
-    code, part, whole = lanes.code, "<8 x i64>", lanes.vector("i64")
-    entries = [
-        struct.unpack("<q", struct.pack("<d", 2 ** (n / _PARTS)))[0] - (n << 48)
-        for n in range(_PARTS)
-    ]
-    halves = ["<" + ", ".join(f"i64 {e}" for e in entries[n : n + 8]) + ">" for n in (0, 8)]
-    parts: list[Value] = []
-    for first in range(0, lanes.count, 8):
-        mask = ", ".join(f"i32 {first + n}" for n in range(8))
-        eight = code.do(f"shufflevector {whole} {index}, {whole} poison, <8 x i32> <{mask}>")
-        name = "llvm.x86.avx512.vpermi2var.q.512"
-        parts.append(code.call(part, name, (part, halves[0]), (part, eight), (part, halves[1])))
-    length = 8
-    while len(parts) > 1:
-        mask = ", ".join(f"i32 {n}" for n in range(2 * length))
-        kind, shape = f"<{length} x i64>", f"<{2 * length} x i32>"
-        parts = [
-            code.do(f"shufflevector {kind} {a}, {kind} {b}, {shape} <{mask}>")
-            for a, b in zip(parts[0::2], parts[1::2], strict=True)
-        ]
-        length *= 2
-    return parts[0]
+def _looked_up(lanes: Lanes, counted: Value, table: Sequence[float]) -> Value:
+    """Entries of a table by the last bits of floats."""
+    code, words = lanes.code, lanes.vector("i32")
+    index = code.do(f"bitcast {_REGISTER} {counted} to {words}")
+    low, high = (lanes.floats(half) for half in (table[:_WIDE], table[_WIDE:]))
+    name = f"llvm.x86.avx512.vpermi2var.ps.{32 * _WIDE}"
+    return code.call(_REGISTER, name, (_REGISTER, low), (words, index), (_REGISTER, high))

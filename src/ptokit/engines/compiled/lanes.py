@@ -8,7 +8,7 @@ no code here is told by `Unsupported`; the instruction then runs as NumPy has it
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,6 +24,18 @@ from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import BOOL, F64, Apply, Arg, Const, Convert, Expr
 
 _NARROW = (dt.f32, dt.f16, dt.bf16)
+
+
+def _written(value: float, kind: str) -> str:
+    """A number as LLVM reads it: its bits; those of a float are of the same number as a double."""
+    if kind == "half":
+        return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
+    number = float(np.float32(value)) if kind == "float" else value
+    return f"0x{struct.unpack('>Q', struct.pack('>d', number))[0]:016X}"
+
+
+def _listed(element_type: str, values: Sequence[str]) -> Value:
+    return "<" + ", ".join([f"{element_type} {value}" for value in values]) + ">"
 
 
 class Lanes:
@@ -48,16 +60,17 @@ class Lanes:
 
     def same(self, element_type: str, value: str) -> Value:
         """A constant in all lanes."""
-        return "<" + ", ".join([f"{element_type} {value}"] * self.count) + ">"
+        return _listed(element_type, [value] * self.count)
+
+    def floats(self, values: Sequence[float]) -> Value:
+        """Constants, one for each lane."""
+        return _listed("float", [_written(value, "float") for value in values])
 
     def integer(self, bits: int, value: int) -> Value:
         return self.same(f"i{bits}", str(value))
 
     def real(self, value: float, kind: str = "double") -> Value:
-        if kind == "half":
-            return self.same("half", f"0xH{int(np.float16(value).view(np.uint16)):04X}")
-        number = float(np.float32(value)) if kind == "float" else value
-        return self.same(kind, f"0x{struct.unpack('>Q', struct.pack('>d', number))[0]:016X}")
+        return self.same(kind, _written(value, kind))
 
     # ---- in and out of memory ----------------------------------------------------------------
 

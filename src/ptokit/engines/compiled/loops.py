@@ -246,7 +246,7 @@ def as_element(code: Function, kind: DType, word: Value) -> Value:
 
 
 class Lines(NamedTuple):
-    """Where the rows and the columns of an operand begin, in bytes behind its place."""
+    """Where the rows and the columns of an operand begin, in bytes past its place."""
 
     rows: Array
     columns: Array

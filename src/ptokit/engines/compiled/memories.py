@@ -9,7 +9,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.machine.access import Access
 from ptokit.machine.gm import GmBuffer
-from ptokit.machine.memory import Storage
+from ptokit.machine.memory import Storage, zeros
 
 
 class Memories:
@@ -120,7 +120,7 @@ class Memories:
     def more_addresses(self) -> Addresses:
         """The same for another thread, which has memories of its own."""
         others = [
-            memory if id(memory) in self._tables else np.zeros(memory.nbytes, np.uint8)
+            memory if id(memory) in self._tables else zeros(memory.nbytes)
             for memory in self._others
         ]
         return Addresses(self.scratch, len(self._arrays), others)
@@ -131,16 +131,12 @@ class Addresses:
 
     def __init__(self, scratch: int, arrays: int, others: Sequence[Array]) -> None:
         self._arrays = arrays
-        room = np.zeros(scratch + _ALIGNMENT, np.uint8)
+        room = zeros(scratch)
         self._kept = (room, *others)
-        first = -(-room.ctypes.data // _ALIGNMENT) * _ALIGNMENT
         places = (memory.ctypes.data for memory in others)
-        self._places = np.array([first, *[0] * arrays, *places], np.int64)
+        self._places = np.array([room.ctypes.data, *[0] * arrays, *places], np.int64)
         self.pointer = self._places.ctypes.data
 
     def tell(self, places: Sequence[int]) -> None:
         """Where the arrays of the user lie."""
         self._places[1 : 1 + self._arrays] = places
-
-
-_ALIGNMENT = 64

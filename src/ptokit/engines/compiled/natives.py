@@ -63,7 +63,7 @@ class Native:
 
     kernel: Streamed
     words: tuple[int, ...]
-    # Where the place of an operand goes, which operand, and how many bytes behind its address.
+    # Where the place of an operand goes, which operand, and how many bytes past its address.
     places: tuple[tuple[int, int, int], ...]
     scratch: int = 0  # bytes of memory 0 that it uses
     table: Array | None = None  # what it reads beside its operands

@@ -479,13 +479,13 @@ class Axis(NamedTuple):
     step: int
 
     def places(self) -> Array:
-        """Where each of them lies, in bytes behind the first."""
+        """Where each of them lies, in bytes past the first."""
         box, inside = np.divmod(np.arange(self.length), max(self.box, 1))
         return box * self.from_box_to_box + inside * self.step
 
 
 class Factor(NamedTuple):
-    """How the elements of a factor that are read lie behind its beginning."""
+    """How the elements of a factor that are read lie past its beginning."""
 
     down: Axis
     across: Axis
@@ -496,7 +496,7 @@ class Factor(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """How the sums of a product lie behind the beginning of its result."""
+    """How the sums of a product lie past the beginning of its result."""
 
     rows: int
     panels: int

@@ -105,7 +105,7 @@ class Function:
         return self.do(f"{name} i64 {left}, {right}")
 
     def pointer(self, index: int) -> Value:
-        """An operand: the number of its memory and the bytes behind its beginning."""
+        """An operand: the number of its memory and the bytes past its beginning."""
         memory = self.do(f"getelementptr i64, ptr %bases, i64 {self.word(index)}")
         begin = self.do(f"load ptr, ptr {memory}")
         return self.do(f"getelementptr i8, ptr {begin}, i64 {self.word(index + 1)}")

@@ -206,7 +206,7 @@ class Expressions(Loops):
         if found.why:
             return self.emitter.fail(
                 "gone",
-                f"what {found.name} is behind the {found.what} cannot be told: {found.why}",
+                f"what {found.name} is after the {found.what} cannot be told: {found.why}",
                 f"give {found.name} a number, tiles of one type, or a tuple of them on every path; "
                 "a list or dict stays one, and its elements change",
                 [Note(f"the {found.what}", found.location)],

@@ -42,7 +42,7 @@ def vsel(a: Expr, b: Expr, mask: Expr) -> Expr:
     "a:V index:X -> dst:V",
     types=BITS,
     flow=Flow.BYTES,
-    freedom=unspecified("an index behind the last lane", "It is taken modulo the lanes here."),
+    freedom=unspecified("an index past the last lane", "It is taken modulo the lanes here."),
     cpp=CALL,
 )
 def vselr(a: Array, index: Array) -> Array:

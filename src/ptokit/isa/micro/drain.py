@@ -61,13 +61,13 @@ _WORDS = (
         "",
         "what becomes of numbers below 0: nothing, 0, or they are multiplied",
     ),
-    Word("layout", ("nz2nd", "nz2dn", "nz2nz"), None, "rows, or columns, one behind the other"),
+    Word("layout", ("nz2nd", "nz2dn", "nz2nz"), None, "rows, or columns, one after the other"),
     Word("sat", ("sat", "nosat"), "", "whether what is out of range becomes the largest number"),
     Word("nan", ("preserve_nan",), "", "and NaN stays what it is: else it becomes 0"),
 )
 _LAWS = (
     Law(
-        "columns one behind the other say how far apart their elements are",
+        "columns one after the other say how far apart their elements are",
         lambda layout, walk: layout != "nz2dn" or walk is not None,
         "write nz2dn(%stride)",
     ),
@@ -92,7 +92,7 @@ _LAWS = (
         "pass what the mode takes",
     ),
     Law(
-        "with unit_flag elements of an accumulator are read one behind the other",
+        "with unit_flag elements of an accumulator are read one after the other",
         lambda unit_flag, layout, walk: (
             not unit_flag or layout != "nz2dn" or walk is None or walk.number in (None, 1)
         ),
@@ -205,7 +205,7 @@ def _drain(given: Given, unit: Any) -> tuple[Array, Array | None]:
 
 
 def _places(values: Array, given: Given) -> Array:
-    """Where elements go, in bytes behind the destination."""
+    """Where elements go, in bytes past the destination."""
     row, col = np.ogrid[: values.shape[0], : values.shape[1]]
     stride, size = given["dst_stride"], given["dst"].dtype.itemsize
     return (row * stride + col if given["layout"] == "nz2nd" else col * stride + row) * size

@@ -32,7 +32,7 @@ class Image:
     """How a stretch of memory meets registers, byte by byte.
 
     Of a load, `tables` has for every register the byte of memory that each of its bytes comes
-    from, ABSENT for a zero; of a store one table, the byte of the registers (one behind the other)
+    from, ABSENT for a zero; of a store one table, the byte of the registers (one after the other)
     for each byte of memory. None: they are the same, in order. `controls` has the bit of the mask
     for each byte that is stored; None: the mask has no say.
     """
@@ -58,7 +58,7 @@ class Footprint:
     unit: str = "element"
     # The image for a pattern, bytes of an element of the register and of memory.
     image: Callable[[str, int, int], Image] | None = None
-    # Where each byte of the register lies behind the base, by the values of the operands; and
+    # Where each byte of the register lies past the base, by the values of the operands; and
     # which of them are touched, by the bits of the mask and the bytes of a lane.
     places: Callable[..., Array | None] | None = None
     active: Callable[[Array, int], Array] | None = None

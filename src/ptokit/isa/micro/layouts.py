@@ -55,7 +55,7 @@ class Layout:
         if self.kind not in kinds:
             return f"a layout is one of {', '.join(kinds)}"
         if kinds[self.kind] != has_factor:
-            return f"{self.kind} has {'a' if kinds[self.kind] else 'no'} number behind it"
+            return f"{self.kind} has {'a' if kinds[self.kind] else 'no'} number after it"
         if self.kind.endswith("deinterleaved") and self.factor not in _FACTORS:
             return f"{self.kind} is 2 or 4"
         if "slots" in given and (self.kind != "num_groups" or self.slots < 0):

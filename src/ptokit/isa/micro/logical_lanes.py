@@ -207,7 +207,7 @@ def vintlv(a: Array, b: Array) -> tuple[Array, Array]:
 
 @logical(name="vmi.vdintlv", **_PAIR)
 def vdintlv(a: Array, b: Array) -> tuple[Array, Array]:
-    """Divide the lanes of two vectors, one behind the other, into even and odd ones."""
+    """Divide the lanes of two vectors, one after the other, into even and odd ones."""
     both = np.concatenate([a, b])
     return both[::2].copy(), both[1::2].copy()
 
@@ -229,7 +229,7 @@ def vdintlv(a: Array, b: Array) -> tuple[Array, Array]:
         ),
     ],
     flow=Flow.BYTES,
-    freedom=unspecified("an index behind the last lane", "It is taken modulo the lanes here."),
+    freedom=unspecified("an index past the last lane", "It is taken modulo the lanes here."),
 )
 def vselr(a: Array, index: Array) -> Array:
     """Permute lanes: each is the lane of the first vector that the index beside it names."""

@@ -99,7 +99,7 @@ _PARTS = Law("there are as many registers of its type as the layout of the vecto
 
 
 def bytes_of(vector: Vector) -> Array:
-    """The byte of the registers, one behind the other, that each byte or bit of a vector is."""
+    """The byte of the registers, one after the other, that each byte or bit of a vector is."""
     registers, numbers, size = places(vector)
     starts = registers * REGISTER + numbers * size
     if vector.kind is None:

@@ -40,7 +40,7 @@ def _by_rows(lanes: int, memory_size: int, stride: int, rows: int) -> Array:
 def spread(
     lanes: int, size: int, memory_size: int, stride: Sequence[int], group: int, dist_mode: str
 ) -> Array | None:
-    """Where each byte of a vector lies behind its base; None: side by side.
+    """Where each byte of a vector lies past its base; None: side by side.
 
     Groups lie a stride of elements apart, with "brc" one element for each. Without groups a stride
     counts blocks of 32 bytes, from one block to the next; a second one moves all of them. Elements
@@ -108,7 +108,7 @@ def elements(size: int, memory_size: int, index: Array) -> Array:
 
 
 def bytes_(size: int, memory_size: int, index: Array) -> Array:
-    """Elements by bytes behind the base."""
+    """Elements by bytes past the base."""
     return _table(index.astype(np.int64), size, memory_size)
 
 
@@ -324,7 +324,7 @@ def vgather() -> None:
     **_GATHER,
 )
 def vgatherb() -> None:
-    """Gather elements by bytes behind the base; an inactive lane makes no access, and is 0."""
+    """Gather elements by bytes past the base; an inactive lane makes no access, and is 0."""
 
 
 @logical(

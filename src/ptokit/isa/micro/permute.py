@@ -23,7 +23,7 @@ def vintlv(a: Array, b: Array) -> tuple[Array, Array]:
 
 @micro(_PAIR, types=BITS, flow=Flow.BYTES, cpp=CALL)
 def vdintlv(a: Array, b: Array) -> tuple[Array, Array]:
-    """Divide the lanes of two registers, one behind the other, into even and odd ones."""
+    """Divide the lanes of two registers, one after the other, into even and odd ones."""
     both = np.concatenate([a, b])
     return both[::2].copy(), both[1::2].copy()
 

@@ -1,7 +1,7 @@
 """Transfers of the cube core: from global memory to L1, and from there to what products read.
 
 L1 holds a matrix in columns of boxes: a box has 16 rows of 32 bytes, and the boxes of a column lie
-one behind the other.
+one after the other.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def vstas(state: Any, base: Any, n: int, unit: Any) -> Any:
     uses="AR SQZN",
 )
 def vstur(state: Any, src: Any, base: Any, mode: str, unit: Any) -> Any:
-    """Append what the last vsqz has kept to a stream, AR bytes behind the pointer.
+    """Append what the last vsqz has kept to a stream, AR bytes past the pointer.
 
     With POST_UPDATE AR then counts these bytes too.
     """
@@ -89,7 +89,7 @@ def vstur(state: Any, src: Any, base: Any, mode: str, unit: Any) -> Any:
 
 @micro("state:align base:ub", uses="AR", called="{name}({state}, {base})")
 def vstar(state: Any, base: Any, unit: Any) -> None:
-    """Store what is left of a stream that ends AR bytes behind the pointer."""
+    """Store what is left of a stream that ends AR bytes past the pointer."""
     unit.flush(state, base, base.offset + unit.hidden("AR"))
 
 

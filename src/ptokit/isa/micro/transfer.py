@@ -20,7 +20,7 @@ _BLOCK = 32
 
 
 def bursts(nburst: Sequence[int], *loops: Sequence[int] | None) -> Iterator[tuple[int, int]]:
-    """Where each burst begins, in bytes behind the source and the destination.
+    """Where each burst begins, in bytes past the source and the destination.
 
     `nburst` and every loop are a count and two strides, from start to start; the last loop is the
     outermost.

@@ -85,7 +85,7 @@ class Rooms:
             self.copy(target.place, source.place, source.nbytes)
 
     def copy(self, to: Text, source: Text, nbytes: int) -> None:
-        """Copy bytes that lie one behind the other."""
+        """Copy bytes that lie one after the other."""
 
         def piece(at: Text, kind: str) -> Sequence[Text]:
             value = self._code.do(f"load {kind}, ptr {self._code.behind(source, at)}, align 1")

@@ -126,7 +126,7 @@ private:
     {
         const void* callers[2] = {nullptr, nullptr};
         void* const* frame = static_cast<void* const*>(__builtin_frame_address(0));
-        int found = -1;  // behind the call
+        int found = -1;  // after the call
         for (int depth = 0; depth < 8 && found < 2; depth++) {
             const void* back = frame[1];
             if (back < &__ehdr_start || back >= &_etext) break;  // frames of others have no order
