@@ -37,7 +37,8 @@ def as_numpy(value: Any, name: str) -> Array:
     if _is_tensor(value):
         return _of_tensor(value, name)
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
-        kind, number = value.__dlpack_device__()
+        where = getattr(value, "__dlpack_device__", None)
+        kind, number = where() if where is not None else (_HERE[0], 0)
         if kind not in _HERE:
             says = f"{name} lies in the memory of another device"
             got = f"{short_of(name)}.__dlpack_device__()", (int(kind), int(number))
