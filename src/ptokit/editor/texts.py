@@ -132,12 +132,12 @@ def definition(text: str, line: int, column: int) -> Span | None:
     return above[-1] if above else next(iter(made), None)
 
 
-def allowance(line: str, code: str, sign: str) -> tuple[int, str]:
+def allowance(line: str, finding: str, sign: str) -> tuple[int, str]:
     """The comment that allows a finding on a line: the column where it goes, and its words."""
     written = comment_that_allows(line)
     if written is not None:
-        return written.end(), f", {code}"
-    return len(line.rstrip()), f"  {sign} ptokit: allow {code}"
+        return written.end(), f", {finding}"
+    return len(line.rstrip()), f"  {sign} ptokit: allow {finding}"
 
 
 def _places(lines: list[str], pattern: str) -> Iterator[Span]:
