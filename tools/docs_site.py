@@ -4,7 +4,8 @@ python tools/docs_site.py [DIR]      write build/docs, or DIR, and mkdocs.yml be
 
 The pages of the repository are copied. Links that lead out of them, to a source or an example, lead
 to a page with that file; so a reader needs no repository and no network. Pages of instructions get
-their figure, and the Chinese ones are added: none of these is kept in the repository.
+their figure and links to those they speak of, a program that is wrong on purpose is told by its
+code, and the Chinese pages are added: none of these is kept in the repository.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,6 +31,13 @@ ALSO = ("CHANGELOG.md", "CONTRIBUTING.md")  # pages that lie above the folder
 SHOWN = (".md", ".svg", ".png")
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.M | re.S)
+WRONG = re.compile(r"^```python raises=(\S+)\n.*?^```$", re.M | re.S)  # a program, on purpose
+# Instructions in a sentence: not in a link, nor as part of an id (TLOAD.unit-stride).
+NAMED = re.compile(
+    rf"(?<![\w.\[/])(?:{'|'.join(map(re.escape, sorted(INSTRUCTIONS, key=len, reverse=True)))})"
+    r"(?![\w\]/-]|\.\w)"
+)
+SENTENCES = re.compile(r"^(?!#).+$", re.M)  # all lines but headings
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"  # sources would crowd the answers
 LEXERS = {".py": "python", ".cpp": "cpp", ".hpp": "cpp", ".json": "json", ".toml": "toml"}
 PARTS = ROOT / "tools/site"  # the style sheet, and a script for the search
@@ -60,9 +69,9 @@ class Site:
         """The figure of an instruction in its page and the Chinese one; each leads to the other."""
         english, chinese = f"isa/{insn.name}.md", f"zh/{insn.name}.md"
         self.pages[chinese] = lambda: _led(
-            _with_figure(_plain(markdown(insn, "zh")), insn), "English", english
+            _with_figure(_linked(_plain(markdown(insn, "zh")), insn), insn), "English", english
         )
-        page = str(self.pages[english])
+        page = _linked(str(self.pages[english]), insn)
         if insn.targets - {"cpu"}:
             self.pages[f"pictures/isa/{insn.name}.svg"] = lambda: insn_svg(insn)
             page = _with_figure(page, insn)
@@ -80,7 +89,8 @@ class Site:
             away = os.path.relpath(to, PurePosixPath(place).parent)
             return f"{before}{away}{anchor or ''}{after}"
 
-        parts = CODE.split(_plain(path.read_text("utf-8")))
+        text = WRONG.sub(partial(_told, path), path.read_text("utf-8"))
+        parts = CODE.split(_plain(text))
         parts[::2] = [LINK.sub(moved, part) for part in parts[::2]]
         return "".join(parts)
 
@@ -140,6 +150,41 @@ def _notebook(book: dict[str, Any]) -> str:
 def _plain(text: str) -> str:
     """Blocks of code begin with their language only: the tests read more there."""
     return re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.M)
+
+
+def _told(path: Path, wrong: re.Match[str]) -> str:
+    """A program that is wrong on purpose, with the code of what is said of it."""
+    code = wrong[1]
+    if wrong.string.startswith("\n\n```text", wrong.end()):
+        return wrong[0]  # the message follows, and says more
+    place = _codes().get(code)
+    word = f"`{code}`"
+    if place is not None:
+        word = f"[{word}]({os.path.relpath(DOCS, path.parent)}/{place})"
+    return f"{wrong[0]}\n\n*raises* {word}"
+
+
+@cache
+def _codes() -> dict[str, str]:
+    """Where the page of each code is, from the folder of the pages on."""
+    listed = (DOCS / "errors.md").read_text("utf-8")
+    return dict(re.findall(r"^\| \[(\S+)\]\((errors/[^)]+)\)", listed, re.M))
+
+
+def _linked(page: str, own: Insn) -> str:
+    """A page of an instruction with links to the others that its sentences name."""
+    seen = {own.name}
+
+    def link(match: re.Match[str]) -> str:
+        name = match[0]
+        if name in seen:
+            return name
+        seen.add(name)
+        return f"[{name}]({name}.md)"
+
+    parts = CODE.split(page)
+    parts[::2] = [SENTENCES.sub(lambda line: NAMED.sub(link, line[0]), p) for p in parts[::2]]
+    return "".join(parts)
 
 
 def navigation() -> str:

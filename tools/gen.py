@@ -58,10 +58,11 @@ Wait = RecordEvent | Waitable
 
 ERRORS = """# Diagnostic codes
 
-A diagnostic names a code, the line, what must hold, the values and a way out. What the codes stand
-for is here: first those that have a program which raises them, beside the repaired one, then the
-rules of the instructions. The tests run all of them. Whether a broken rule is an error or a warning
-follows from its origin.
+Every message names a code, the line, what must hold, the values that break it, and a fix. This page
+lists the codes: first those with a page of their own, which has a program that raises the code and
+a repaired one, then the rules of the instructions. The tests run all of these programs.
+[Rules and severity](guide/rules.md) says which broken rules are errors, which are warnings, and how
+to allow one.
 """
 RULES = """
 ## Rules of the instructions

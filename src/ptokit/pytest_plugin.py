@@ -6,8 +6,11 @@ imported here before a test asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from argparse import ArgumentTypeError
+from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +26,10 @@ if TYPE_CHECKING:
     from ptokit.base.layout import Array
     from ptokit.kernels import Kernel, Launch, Run
 
+_MARKED = ("targets", "paths", "seeds")
 _MARK = """\
 pto(targets=None, paths=None, seeds=None): what the fixture pto stands for: names of devices
-("a5", "all"), of paths ("eager", "lowered"), numbers of orders and of random values"""
+("a5", "all"), of paths ("eager", "lowered"), and how many seeds, or which"""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,16 @@ class Pto:
         The options are those of a launch and win over what the test is run with.
         """
         __tracebackhide__ = True
-        from ptokit.kernels import Kernel
+        from ptokit.base.diagnostics import usage_error
+        from ptokit.kernels import Kernel, Launch
 
+        if not isinstance(launch, Kernel | Launch):
+            raise usage_error(
+                "argument-type",
+                "pto.run launches a kernel",
+                got=[("given", type(launch).__name__)],
+                fix="pto.run(name[1], x, y), where name is a function under @kernel",
+            )
         chosen = launch[1] if isinstance(launch, Kernel) else launch
         asked: dict[str, Any] = {"target": self.target, "rules": self.rules} | options
         if chosen.kernel.source.function is not None:
@@ -63,15 +75,18 @@ class Pto:
         if found:
             raise ProgramError(found)
 
-    @property
+    @cached_property
     def rng(self) -> np.random.Generator:
-        """A source of random numbers that begins anew wherever it is asked for."""
+        """The source of the random numbers of this test: the same ones whenever it is run."""
         import numpy as np
 
         return np.random.default_rng(self.seed)
 
     def random(self, shape: int | tuple[int, ...], element: Any = "f32") -> Array:
-        """Values of a normal distribution, or of whole numbers from -8 to 8 (0 to 8)."""
+        """Normally distributed values, or whole numbers from -8 (unsigned: from 0) to 8.
+
+        Every call draws others, and every run of the test the same.
+        """
         from ptokit.base.dtypes import dtype
 
         kind = dtype(element)
@@ -93,9 +108,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ptokit", "kernels of NPUs (the fixture pto)")
     group.addoption("--pto-targets", metavar="NAMES", help="Devices, with commas; all: every one.")
     group.addoption("--pto-paths", metavar="NAMES", help="eager, lowered, or both with a comma.")
-    group.addoption("--pto-seeds", type=int, metavar="N", help="Run every test with N seeds.")
+    group.addoption("--pto-seeds", type=_count, metavar="N", help="Run every test with N seeds.")
     group.addoption(
-        "--pto-explore", type=int, nargs="?", const=100, default=0, metavar="N",
+        "--pto-explore", type=_schedules, nargs="?", const=100, default=0, metavar="N",
         help="Run every launch under N schedules (100); all must give the same bytes.",
     )  # fmt: skip
     group.addoption(
@@ -104,8 +119,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+def _count(word: str) -> int:
+    if not word.isdecimal() or int(word) == 0:
+        raise ArgumentTypeError(f"{word!r} is not a whole number of 1 or more")
+    return int(word)
+
+
+def _schedules(word: str) -> int:
+    if not word.isdecimal():  # as in `pytest --pto-explore tests`
+        advice = "write --pto-explore=100, or put the option last"
+        raise ArgumentTypeError(f"{word!r} is not a number of schedules: {advice}")
+    return int(word)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", " ".join(_MARK.split()))
+    _targets(config.getoption("pto_targets"))  # what is wrong is told once, not for every test
+    _paths(config.getoption("pto_paths"))
+
+
+@pytest.fixture
+def pto(request: pytest.FixtureRequest) -> Pto:
+    """Runs kernels on one target, on one path, with one seed: `pto.run(kernel[1], x, y)`.
+
+    `pto.random(shape)` and `pto.zeros(shape)` make arrays; --pto-targets, --pto-paths, --pto-seeds
+    and the mark `pto` say what a test is run with.
+    """
+    asked = getattr(request, "param", None)
+    if asked is None:  # it was asked for by name while the test ran
+        asked = _runs(request.config, {})[0]
+    return replace(asked)  # with random numbers of its own
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -115,20 +158,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     if "pto" not in metafunc.fixturenames:
         return
-    option = metafunc.config.getoption
-    marks = {name: value for mark in reversed(list(metafunc.definition.iter_markers("pto")))
-             for name, value in mark.kwargs.items()}  # fmt: skip
-    cases = list(
-        product(
-            _chosen(_targets(option("pto_targets")), _targets(marks.get("targets")), "a2a3"),
-            _chosen(_paths(option("pto_paths")), _paths(marks.get("paths")), "eager"),
-            _chosen(_seeds(option("pto_seeds")), _seeds(marks.get("seeds")), 0),
-        )
+    marks: dict[str, Any] = {}
+    for mark in reversed(list(metafunc.definition.iter_markers("pto"))):
+        unknown = [*map(repr, mark.args), *(set(mark.kwargs) - {*_MARKED})]
+        if unknown:
+            raise pytest.UsageError(
+                f"{metafunc.definition.nodeid}: pytest.mark.pto takes {', '.join(_MARKED)} by "
+                f"name; not {unknown[0]}"
+            )
+        marks |= mark.kwargs
+    runs = _runs(metafunc.config, marks)
+    ids = [f"{each.target}-{each.path}-{each.seed}" for each in runs]
+    metafunc.parametrize("pto", runs, ids=ids, indirect=True)
+
+
+def _runs(config: pytest.Config, marks: Mapping[str, Any]) -> list[Pto]:
+    """What is asked for and allowed, in every combination."""
+    option = config.getoption
+    cases = product(
+        _chosen(_targets(option("pto_targets")), _targets(marks.get("targets")), "a2a3"),
+        _chosen(_paths(option("pto_paths")), _paths(marks.get("paths")), "eager"),
+        _chosen(_seeds(option("pto_seeds")), _seeds(marks.get("seeds")), 0),
     )
     rules: str | None = option("pto_rules")
     schedules: int = option("pto_explore") or 0
-    runs = [Pto(*case, rules, schedules) for case in cases]
-    metafunc.parametrize("pto", runs, ids=["-".join(map(str, case)) for case in cases])
+    return [Pto(*case, rules, schedules) for case in cases]
 
 
 def _chosen(asked: list[Any] | None, allowed: list[Any] | None, otherwise: Any) -> list[Any]:
@@ -138,13 +192,14 @@ def _chosen(asked: list[Any] | None, allowed: list[Any] | None, otherwise: Any) 
 
 
 def _targets(given: str | Sequence[str] | None) -> list[str] | None:
+    if given is None:
+        return None
     from ptokit.isa.targets import ALIASES, TARGETS
 
     known = [name for name in TARGETS if name != "cpu"]
-    named = _words(given, "targets", [*known, *ALIASES, "cpu", "all"])
-    if named == ["all"]:
-        return known
-    return named and [ALIASES.get(name, name) for name in named]
+    named = _words(given, "targets", [*known, *ALIASES, "cpu", "all"]) or []
+    spread = [each for name in named for each in (known if name == "all" else [name])]
+    return [*dict.fromkeys(ALIASES.get(name, name) for name in spread)]
 
 
 def _paths(given: str | Sequence[str] | None) -> list[str] | None:

@@ -33,8 +33,18 @@ def test_programs_run(page: Path) -> None:
             with pytest.raises(PtoError) as caught:
                 exec(program, names)
             assert code in caught.value.codes
+            _says_what_follows(str(caught.value), text[block.end() :])
         else:
             exec(program, names)
+
+
+def _says_what_follows(said: str, behind: str) -> None:
+    """The message that a page shows under a program is the one that is raised."""
+    shown = re.match(r"\n\n```text\n(.*?)^```$", behind, re.M | re.S)
+    heads = re.findall(r"error\[.*", shown[1]) if shown else []
+    assert not shown or heads
+    for head in heads:
+        assert head in said
 
 
 def test_links_lead_somewhere() -> None:

@@ -97,6 +97,24 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     assert found["extra"]["polyfills"] == ["iframe-worker.js"]  # not that of the plugin, from afar
 
 
+def test_instructions_that_a_page_speaks_of_are_links(site: Site) -> None:
+    page = str(site.pages["isa/TLOAD.md"])
+    assert "use [TFILLPAD](TFILLPAD.md) for more" in page
+    assert "[TLOAD](TLOAD.md)" not in page  # not to itself
+    assert "| TLOAD.same-element-size |" in page  # an id is no instruction
+    assert "# TLOAD\n" in page
+    chinese = site.pages["zh/TLOAD.md"]
+    assert callable(chinese)
+    assert "[TFILLPAD](TFILLPAD.md)" in chinese()
+
+
+def test_programs_that_are_wrong_on_purpose_lead_to_what_is_said_of_them(site: Site) -> None:
+    page = str(site.pages["guide/memory.md"])
+    assert "*raises* [`SA-0006`](../errors/tiles.md#sa-0006)" in page
+    assert "raises=" not in page
+    assert "*raises*" not in str(site.pages["isa/TADD.md"])  # where the message follows
+
+
 def test_pages_of_instructions_have_a_figure(site: Site) -> None:
     assert "![TADD](../pictures/isa/TADD.svg)" in str(site.pages["isa/TADD.md"])
     figure = site.pages["pictures/isa/TADD.svg"]

@@ -109,6 +109,9 @@ def test_a_text(tmp_path: Path) -> None:
         found = await editor.open()
         assert [(d.code, d.range.start.line) for d in found] == [("E6", 4)]
         assert "fix: " in found[0].message
+        (other,) = found[0].related_information or []
+        assert (other.location.uri, other.location.range.start.line) == (editor.uri, 3)
+        assert "the other access" in other.message
         place = lsp.Position(4, 7)
         hover = await editor.client.text_document_hover_async(
             lsp.HoverParams(editor.document, place)
@@ -159,6 +162,90 @@ def test_kernels_in_python(tmp_path: Path) -> None:
         assert hover.contents.value.startswith("# TLOAD")  # type: ignore[union-attr]
 
     talk(file(tmp_path, "k.py", PYTHON), body)
+
+
+HELPER = """\
+from ptokit import *
+
+
+def moved(t, x, y):
+    TLOAD(t, GlobalTensor(x))
+    TSTORE(GlobalTensor(y), t)
+"""
+CALLER = """\
+from ptokit import *
+from helper import moved
+
+T = Tile[TileType.Vec, float32, 16, 64]
+
+
+@kernel
+def racy(x: float32[16, 64], y: float32[16, 64]):
+    t = T()
+    TASSIGN(t, 0)
+    moved(t, x, y)
+"""
+
+
+def test_what_is_wrong_in_another_file_is_not_shown_as_a_line_of_this_one(tmp_path: Path) -> None:
+    helper = file(tmp_path, "helper.py", HELPER)
+
+    async def body(editor: Editor) -> None:
+        (found,) = await editor.open()
+        assert found.code == "E6"
+        assert found.message.startswith("helper.py:6: ")
+        assert found.range.start.line in (0, 10)  # where it is called, if that is known
+        here, *_ = found.related_information or []
+        assert (here.location.uri, here.location.range.start.line) == (helper.as_uri(), 5)
+
+    talk(file(tmp_path, "k.py", CALLER), body)
+
+
+WARNED = """\
+from ptokit import *
+
+T = Tile[TileType.Vec, float32, 16, 64]
+
+
+@kernel(mode="auto")
+def narrow(x: float32[16, 64], y: float32[16, 128]):
+    t = T()
+    TLOAD(t, GlobalTensor(x))
+    TSTORE(GlobalTensor(y), t)  # the left half
+"""
+
+
+def test_a_warning_can_be_allowed_on_its_line(tmp_path: Path) -> None:
+    path = file(tmp_path, "k.py", WARNED)
+
+    async def body(editor: Editor) -> None:
+        found = await editor.open()
+        assert {d.range.start.line for d in found} == {9}
+        start = WARNED.splitlines()[9].index("TSTORE")
+        assert found[0].range.start.character == start
+        assert found[0].range.end.character == start + len("TSTORE(GlobalTensor(y), t)")
+        lines = WARNED.splitlines()
+        for one in found:
+            actions = await editor.client.text_document_code_action_async(
+                lsp.CodeActionParams(editor.document, one.range, lsp.CodeActionContext([one]))
+            )
+            (action,) = actions or []
+            assert action.title == f"Allow {one.code} on this line"
+        (edit,) = action.edit.changes[editor.uri]  # type: ignore[union-attr, index]
+        assert edit.range.start == edit.range.end
+        at = edit.range.start
+        row = lines[at.line]
+        lines[at.line] = row[: at.character] + edit.new_text + row[at.character :]
+        assert lines[at.line].endswith(f"# the left half  # ptokit: allow {one.code}")
+        path.write_text("\n".join(lines) + "\n")
+        editor.client.text_document_did_save(lsp.DidSaveTextDocumentParams(editor.document))
+        left = await asyncio.wait_for(editor.told.get(), 20)
+        assert len(left) == len(found) - 1
+        closed = lsp.DidCloseTextDocumentParams(editor.document)
+        editor.client.text_document_did_close(closed)
+        assert await asyncio.wait_for(editor.told.get(), 20) == []
+
+    talk(path, body)
 
 
 def test_python_is_not_run_where_that_is_turned_off(tmp_path: Path) -> None:

@@ -86,3 +86,9 @@ def test_only_what_ends_a_line_in_an_editor_ends_one_here(odd: str) -> None:
     text = f"// one {odd} line\r\n%a = pto.get_block_idx\r%b = arith.addi %a, %a : i64\n"
     assert texts.word_at(text, 2, 17) == ("%a", texts.Span(2, 16, 18))
     assert texts.definition(text, 2, 17) == texts.Span(1, 0, 2)
+
+
+def test_a_second_finding_is_allowed_by_the_same_comment() -> None:
+    line = "TADD(a, b, c)  # sum  # ptokit: allow PA-0044"
+    assert texts.allowance(line, "E8", "#") == (len(line), ", E8")
+    assert texts.allowance("pto.tadd  ", "E8", "//") == (8, "  // ptokit: allow E8")

@@ -135,7 +135,7 @@ def mean_of_an_array(x: Any) -> None:
     x.nope  # here
 
 
-@mistake("unknown-name", "did you mean TADD(dst, src0, src1) or")
+@mistake("unknown-name", "did you mean TADD(dst, src0, src1)?")
 def misspelt(x: Any) -> None:
     a = TileT()
     TAD(a, a, a)  # here
@@ -146,7 +146,7 @@ def member_as_a_function(x: Any) -> None:
     GetValue(TileT(), 0)  # here
 
 
-@mistake("unknown-attribute", "did you mean TADD(dst, src0, src1) or")
+@mistake("unknown-attribute", "did you mean TADD(dst, src0, src1)?")
 def misspelt_in_the_module(x: Any) -> None:
     a = TileT()
     ptokit.TAD(a, a, a)  # here
@@ -319,7 +319,7 @@ STEP_BACK = np.ones((16, 64), "f4")[::-1]
         ({"a": 1}, "argument-type", "tuple(x) for constants"),
         (([1.0],), "argument-type", "np.array(x[0], np.float32)"),
         (STEP_BACK, "gm-array", "np.ascontiguousarray(x)"),
-        (np.ones(4), "SA-0054", "array.astype(np.float32)"),
+        (np.ones(4), "SA-0054", "x.astype(np.float32)"),
         (np.ones((1,) * 6, "f4"), "tensor-rank", "merge dimensions"),
     ],
     ids=["list", "dict", "list in a tuple", "backwards", "float64", "6-d"],
@@ -352,7 +352,7 @@ def test_an_exception_of_the_users_has_no_frame_of_ours() -> None:
 
 
 def test_a_misspelt_instruction_of_the_module() -> None:
-    with pytest.raises(AttributeError, match=r"did you mean TADD\(dst, src0, src1\) or"):
+    with pytest.raises(AttributeError, match=r"did you mean TADD\(dst, src0, src1\)\?"):
         ptokit.TAD
 
 

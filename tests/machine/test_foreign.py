@@ -127,7 +127,9 @@ REFUSED = {
     "another device": (lambda torch: torch.ones(SIZES, device="meta"), "x.cpu()"),
     "do not all lie": (lambda torch: torch.ones(SIZES).to_sparse(), "x.to_dense()"),
     "float8_e4m3fnuz": (lambda torch: torch.ones(SIZES).to(torch.float8_e4m3fnuz), "astype"),
-    "float64": (lambda torch: torch.ones(SIZES, dtype=torch.float64), "astype(np.float32)"),
+    "float64": (lambda torch: torch.ones(SIZES, dtype=torch.float64), "x.float() of torch"),
+    "bool": (lambda torch: torch.ones(SIZES, dtype=torch.bool), "x.view(np.uint8)"),
+    "torch computes": (lambda torch: torch._neg_view(torch.ones(SIZES)), "x.resolve_conj()"),
 }
 
 
@@ -171,6 +173,39 @@ def test_arrays_behind_dlpack(path: str) -> None:
     y = np.zeros(SIZES, np.float32)
     copied[1](Exporter(np.full(SIZES, 3, np.float32)), Exporter(y), Element=float32, path=path)
     assert np.all(y == 3)
+
+
+class Elsewhere(Exporter):
+    """An array in the memory of a GPU."""
+
+    def __dlpack_device__(self) -> Any:
+        return 2, 0
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_arrays_behind_dlpack_on_another_device(path: str) -> None:
+    x = np.zeros(SIZES, np.float32)
+    with pytest.raises(ProgramError) as caught:
+        copied[1](Elsewhere(x), x, Element=float32, path=path)
+    (found,) = caught.value.diagnostics
+    assert found.message == "x lies in the memory of another device"
+    assert ("x.__dlpack_device__()", "(2, 0)") in found.got
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("element", ["float4_e2m1fn", "int4"])
+def test_numbers_of_4_bits_that_fill_a_byte_each_are_no_pairs(element: str, path: str) -> None:
+    """ml_dtypes has one in each byte: half of the array would be taken for all of it."""
+    x = np.ones(SIZES, getattr(ml_dtypes, element))
+    with pytest.raises(ProgramError) as caught:
+        copied[1](x, x.copy(), Element=dtype("u8"), path=path, target="a5")
+    (found,) = caught.value.diagnostics
+    assert found.message == "x has one 4-bit number in each byte, and the device has two"
+    pack, _, _ = found.fix.partition(" are its pairs")
+    first, _, then = pack.partition("; ")
+    codes = eval(first.removeprefix("codes = "), {"np": np, "x": x})
+    one = int(codes[0, 0])
+    assert np.all(eval(then, {"codes": codes}) == one | one << 4)
 
 
 # What holds one number: it is one, whatever path a kernel takes.

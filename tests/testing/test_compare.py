@@ -105,3 +105,9 @@ def test_every_type_can_be_compared(kind: Any) -> None:
     other = one.copy()
     other[1, 3] = 0 if dtype(one.dtype) is not dtype("f8e8m0") else 2
     assert "first at row 1, column 3" in message(one, other)
+
+
+@pytest.mark.parametrize("name", ["ulp", "rtol", "atol"])
+def test_a_negative_tolerance_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}=-1"):
+        assert_tile_equal(np.zeros(4), np.zeros(4), **{name: -1})

@@ -56,12 +56,32 @@ def test_unchecked_race(pto):
 @pytest.mark.pto(targets="a5", paths="lowered", seeds=2)
 def test_marked(pto):
     assert (pto.target, pto.path) == ("a5", "lowered")
-    assert pto.random((4,)).tolist() == pto.random((4,)).tolist()
+    first, second = pto.random((4,)).tolist(), pto.random((4,)).tolist()
+    assert first != second  # operands that are exchanged make a difference
+    again = np.random.default_rng(pto.seed).standard_normal(8).astype("f4").tolist()
+    assert first + second == again  # the same whenever the test is run
 
 
 @pytest.mark.pto(targets=["kirin9030"])
 def test_elsewhere(pto):
     pass
+
+
+@pytest.fixture
+def drawn(pto):
+    return pto.random((4,))
+
+
+def test_of_another_fixture(drawn, request):
+    assert request.getfixturevalue("pto").random((4,)).tolist() != drawn.tolist()
+
+
+def test_by_name(request):
+    assert request.getfixturevalue("pto").target == "a2a3"
+
+
+def test_no_kernel(pto):
+    pto.run(arrays, 1)
 
 
 def test_wrong_result():
@@ -115,6 +135,9 @@ def test_what_becomes_of_each_test(plain: str) -> None:
         "test_marked[a5-lowered-0]": "PASSED",
         "test_marked[a5-lowered-1]": "PASSED",
         "test_elsewhere[kirin9030-eager-0]": "PASSED",
+        "test_of_another_fixture[a2a3-eager-0]": "PASSED",
+        "test_by_name": "PASSED",
+        "test_no_kernel[a2a3-eager-0]": "FAILED",
         "test_wrong_result": "FAILED",
         "test_without_the_fixture": "FAILED",
     }
@@ -132,6 +155,11 @@ def test_a_finding_is_shown_at_the_line_of_the_kernel(plain: str) -> None:
     assert "Traceback" not in shown
     assert "ptokit/" not in shown
     assert "test_without_the_fixture - error[E6]: TSTORE" in plain
+
+
+def test_what_is_no_kernel_is_told(plain: str) -> None:
+    assert "error[argument-type]: pto.run launches a kernel" in plain
+    assert "  got: given = function" in plain
 
 
 def test_a_wrong_result_is_shown_as_a_picture(plain: str) -> None:
@@ -161,11 +189,45 @@ def test_exploration_finds_what_no_check_was_asked_for(tmp_path: Path) -> None:
     assert "error[schedule-dependent]" in told
 
 
-def test_a_word_that_is_none(tmp_path: Path) -> None:
-    told = run(tmp_path, "--pto-targets=a7", "-k", "right")
-    assert "pto: targets are a2a3, a5" in told
-    assert "not 'a7'" in told
-    assert "Traceback" not in told
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--pto-targets=a7", "ERROR: pto: targets are a2a3, a5, kirin9030, kirinx90, a2, a3, cpu"),
+        ("--pto-targets=", "not ''"),
+        ("--pto-paths=slow", "ERROR: pto: paths are eager, lowered; not 'slow'"),
+        ("--pto-seeds=0", "--pto-seeds: '0' is not a whole number of 1 or more"),
+        ("--pto-seeds=-2", "--pto-seeds: '-2' is not a whole number"),
+        ("--pto-explore=-1", "--pto-explore: '-1' is not a number of schedules"),
+        ("--pto-explore", "write --pto-explore=100, or put the option last"),  # a file follows
+    ],
+)
+def test_a_word_that_is_none(tmp_path: Path, option: str, told: str) -> None:
+    found = run(tmp_path, option)
+    assert told in found
+    assert "Traceback" not in found
+    assert not outcomes(found)
+
+
+def test_all_targets_include_those_that_are_named(tmp_path: Path) -> None:
+    found = outcomes(run(tmp_path, "--pto-targets=a5,all", "-k", "right"))
+    targets = ("a5", "a2a3", "kirin9030", "kirinx90")
+    assert found == {f"test_right[{t}-eager-0]": "PASSED" for t in targets}
+
+
+@pytest.mark.parametrize("mark", ['target="a5"', '"a5"'])
+def test_a_mark_that_says_nothing_is_refused(tmp_path: Path, mark: str) -> None:
+    """A misspelt word would let the test run on the default target, and pass."""
+    (tmp_path / "test_marks.py").write_text(
+        f"import pytest\n\n\n@pytest.mark.pto({mark})\ndef test_it(pto):\n    pass\n"
+    )
+    found = run(tmp_path, "-k", "test_it")
+    word = mark.partition("=")[0].replace('"', "'")
+    assert f"pytest.mark.pto takes targets, paths, seeds by name; not {word}" in found
+    assert "test_marks.py::test_it" in found
+
+
+def test_the_fixture_is_listed(tmp_path: Path) -> None:
+    assert "Runs kernels on one target, on one path, with one seed" in run(tmp_path, "--fixtures")
 
 
 def test_nothing_is_loaded_where_nobody_asks() -> None:

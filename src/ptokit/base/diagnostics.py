@@ -80,6 +80,8 @@ def _plain(at: Location | None) -> dict[str, Any] | None:
     if at is None:
         return None
     plain: dict[str, Any] = {"file": at.file, "line": at.line, "col": at.col}
+    if at.end_col:
+        plain["end_col"] = at.end_col
     if at.callers:
         plain["callers"] = [_plain(caller) for caller in at.callers]
     return plain if at.origin is None else {**plain, "origin": _plain(at.origin)}
@@ -185,10 +187,15 @@ def with_doubts(
     doubted = [(d, _line(d.location)) for d in doubts if d.location]
     found: list[Diagnostic] = []
     for each in errors:
-        lines = {_line(at) for at in (each.location, *(n.location for n in each.notes)) if at}
+        lines = _lines(each)
         more = (Note(f"{d.message}; {d.fix}", d.location) for d, line in doubted if line in lines)
         found.append(replace(each, notes=tuple(dict.fromkeys((*each.notes, *more)))))
     return tuple(found)
+
+
+def _lines(found: Diagnostic) -> set[tuple[str, int]]:
+    """The lines that a finding speaks of."""
+    return {_line(at) for at in (found.location, *(n.location for n in found.notes)) if at}
 
 
 def _line(at: Location) -> tuple[str, int]:
@@ -225,14 +232,27 @@ class PtoError(Exception):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
+        self.warnings: tuple[Diagnostic, ...] = ()  # of lines that no error speaks of
         super().__init__("\n".join(d.render() for d in self.diagnostics))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.diagnostics,)
+        return type(self), (self.diagnostics,), {"warnings": self.warnings}
 
     def __str__(self) -> str:
         # The leading line break keeps the position at the start of a line under a traceback.
-        return "\n" + rendered(self.diagnostics)
+        more = "".join(f"\n{each.render()}" for each in self.warnings)
+        return f"\n{rendered(self.diagnostics)}{more}"
+
+    def doubted(self, doubts: Iterable[Diagnostic]) -> None:
+        """Take warnings along: as notes of the errors at their lines, or else as they are."""
+        doubts = tuple(doubts)
+        self.diagnostics = with_doubts(self.diagnostics, doubts)
+        places = [
+            at for d in self.diagnostics for at in (d.location, *(n.location for n in d.notes))
+        ]
+        told = {_line(at) for at in places if at}
+        others = [d for d in doubts if d.location and _line(d.location) not in told]
+        self.warnings = tuple(unrepeated((*self.warnings, *others)))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -274,10 +294,20 @@ def brief(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of {value.bit_length()} bits"
     try:
-        text = " ".join(str(value).split("\n"))
+        text = " ".join(_written(value).split("\n"))
     except Exception:  # what holds such an integer, or an object of a class that cannot be shown
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
+
+
+def _written(value: object) -> str:
+    """A value as a program has it: an index as it stands in brackets, anything else as it is."""
+    if isinstance(value, slice):
+        ends = [value.start, value.stop] + [value.step] * (value.step is not None)
+        return ":".join("" if end is None else str(end) for end in ends)
+    if isinstance(value, tuple) and any(isinstance(each, slice) for each in value):
+        return ", ".join(map(_written, value))
+    return str(value)
 
 
 def where(site: Site | Location | None) -> Location:

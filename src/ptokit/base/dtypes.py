@@ -10,7 +10,6 @@ How values are rounded between types is the business of :mod:`ptokit.base.conver
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -21,6 +20,7 @@ import numpy
 from ptokit.base.dataclass import dataclass
 from ptokit.base.entry import public_raising
 from ptokit.base.enums import PadValue
+from ptokit.base.spelling import meant
 
 Kind = Literal["int", "uint", "float"]
 
@@ -280,10 +280,9 @@ _LOOKALIKES = {
 def _suggestion(spelling: str) -> str:
     if spelling in _LOOKALIKES:
         return _LOOKALIKES[spelling]
-    # Backwards, so that of spellings that differ in case the canonical one, listed first, stays.
+    # Of spellings that differ in case the canonical one, listed first, stays.
     known = {each.lower(): each for each in reversed(_BY_SPELLING)}
-    close = difflib.get_close_matches(spelling.lower(), known, n=1)
-    return f"; did you mean {known[close[0]]!r}?" if close else f"; try one of {_names()}"
+    return f"; {meant(spelling, known.values(), shown=repr) or f'try one of {_names()}'}"
 
 
 def _names() -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
-from difflib import get_close_matches
 from enum import EnumType, IntEnum
 from operator import index
 from typing import Any
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.entry import public
+from ptokit.base.spelling import meant
 
 
 class _Named(EnumType):
@@ -27,11 +27,9 @@ class _Named(EnumType):
             return members[name]
         if name.startswith("_"):
             raise AttributeError(name)
-        near = get_close_matches(name, members, 1)
-        meant = (
-            f"did you mean {cls.__name__}.{near[0]}?" if near else f"one of {', '.join(members)}"
-        )
-        raise AttributeError(f"{cls.__name__} has no member {name!r}; {meant}")
+        near = meant(name, members, shown=lambda each: f"{cls.__name__}.{each}")
+        hint = near or f"one of {', '.join(members)}"
+        raise AttributeError(f"{cls.__name__} has no member {name!r}; {hint}")
 
 
 class Choice(IntEnum, metaclass=_Named):

@@ -80,8 +80,13 @@ _COMMENT = regex(r"(?:#|//)\s*ptokit:\s*allow\s+([\w.\-]+(?:\s*,\s*[\w.\-]+)*)")
 
 def allowed_in(line: str) -> frozenset[str]:
     """The codes that a comment on a line of source allows: `# ptokit: allow PA-0044, E8`."""
-    found = _COMMENT.search(line)
+    found = comment_that_allows(line)
     return frozenset(re.split(r"\s*,\s*", found[1])) if found else frozenset()
+
+
+def comment_that_allows(line: str) -> re.Match[str] | None:
+    """The comment on a line that names what is allowed there, up to the last code."""
+    return _COMMENT.search(line)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _told(error: BaseException) -> int:
     """Say why a command ends; gives back its exit code."""
     match error:
         case PtoError():
-            found = error.diagnostics
+            found = (*error.diagnostics, *error.warnings)
             if isinstance(error, UsageError):  # the fault is on the command line, not in a file
                 found = tuple(replace(each, location=None) for each in found)
             text, code = rendered(found), error.exit_code

@@ -7,7 +7,7 @@ Plain lines are read without it (plain_words.py); all others are its own (parser
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 
 class Parameter:
@@ -35,3 +35,8 @@ class Option(Parameter):
 
 class Argument(Parameter):
     """One that is given by its place."""
+
+
+RunAsScript = Annotated[
+    bool, Option("--run", help="Run a Python file as a script, its main part included.")
+]

@@ -10,7 +10,7 @@ from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.check import is_python, targets_of
 from ptokit.cli.cpp_file import CppCall
-from ptokit.cli.declared import Argument, Option
+from ptokit.cli.declared import Argument, Option, RunAsScript
 from ptokit.cli.python_file import Explored, Job, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import ARGUMENTS, is_cpp, read_text, refuse_words, shown_name
@@ -35,7 +35,7 @@ def command(
     resume: Resume = False,
     entry: Annotated[str, Option("--entry", "--kernel", help="The function to run.")] = "",
     grid: Annotated[int, Option("--grid", min=1, help="Number of blocks.")] = 1,
-    run: Annotated[bool, Option("--run", help="Run a Python file as a script.")] = False,
+    run: RunAsScript = False,
     target: OnTarget = None,
     seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 600.0,
     define: Defines = None,

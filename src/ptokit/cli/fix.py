@@ -16,7 +16,7 @@ from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, amount, profil
 from ptokit.cli.answer import AsJson, Exit, answer, echo, wants_json
 from ptokit.cli.check import is_python, targets_of
 from ptokit.cli.cpp_file import not_rewritten
-from ptokit.cli.declared import Argument, Option
+from ptokit.cli.declared import Argument, Option, RunAsScript
 from ptokit.cli.python_file import Job, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import ARGUMENTS, is_cpp, read_own_text, shown_name
@@ -37,7 +37,7 @@ def command(
     ] = False,
     entry: Annotated[str, Option("--entry", help="Of a text: the function to run.")] = "",
     grid: Annotated[int, Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
-    run: Annotated[bool, Option("--run", help="Run a Python file as a script.")] = False,
+    run: RunAsScript = False,
     target: OnTarget = None,
     seconds: Annotated[float, Option("--seconds", min=0, help="Time for a Python file.")] = 120.0,
     define: Defines = None,

@@ -20,7 +20,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
 from ptokit.base.dataclass import dataclass
-from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError
+from ptokit.base.diagnostics import Diagnostic, Note, PtoError, UsageError
 from ptokit.base.location import Location
 from ptokit.editor import texts
 from ptokit.from_text import formatted, loads
@@ -30,6 +30,7 @@ SECONDS = 5.0  # that a text may run when it is saved
 REPAIR = "ptokit.repair"
 # Not every file of Python has kernels, and not every kernel says what it is called with.
 _NOT_WRONG = ("check.no-kernel", "check.arguments")
+_ALLOWABLE = "allowable"  # the mark of a finding that a comment may silence
 _SEVERITY = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
 
 
@@ -54,7 +55,8 @@ def server() -> LanguageServer:
             run = partial(_judged, document.path, document.source, is_saved)
             found = await asyncio.to_thread(run)
         codec = made.workspace.position_codec
-        shown = [_shown(each, document.source, codec) for each in found]
+        page = _Page(document.path, document.source, codec)
+        shown = [_shown(each, page) for each in found]
         asked = lsp.PublishDiagnosticsParams(uri, shown, document.version)
         made.text_document_publish_diagnostics(asked)
 
@@ -69,6 +71,11 @@ def server() -> LanguageServer:
     @made.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     async def saved(asked: lsp.DidSaveTextDocumentParams) -> None:
         await look(asked.text_document.uri, True)
+
+    @made.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(asked: lsp.DidCloseTextDocumentParams) -> None:
+        gone = lsp.PublishDiagnosticsParams(asked.text_document.uri, [])
+        made.text_document_publish_diagnostics(gone)
 
     @made.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(asked: lsp.HoverParams) -> lsp.Hover | None:
@@ -113,13 +120,22 @@ def server() -> LanguageServer:
 
     @made.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
     def act(asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        repairable = [each for each in asked.context.diagnostics if each.code in CODES]
-        if not repairable:
-            return []
-        command = lsp.Command("Repair", REPAIR, arguments=[asked.text_document.uri])
-        title = "Repair the order of the pipes (ptokit fix)"
-        kind = lsp.CodeActionKind.QuickFix
-        return [lsp.CodeAction(title, kind, diagnostics=repairable, command=command)]
+        ours = [each for each in asked.context.diagnostics if each.source == "ptokit"]
+        repairable = [each for each in ours if each.code in CODES]
+        uri, kind = asked.text_document.uri, lsp.CodeActionKind.QuickFix
+        actions: list[lsp.CodeAction] = []
+        if repairable:
+            command = lsp.Command("Repair", REPAIR, arguments=[uri])
+            title = "Repair the order of the pipes (ptokit fix)"
+            actions.append(lsp.CodeAction(title, kind, diagnostics=repairable, command=command))
+        document = made.workspace.get_text_document(uri)
+        page = _Page(document.path, document.source, made.workspace.position_codec)
+        for each in ours:
+            if each.data == _ALLOWABLE:
+                edit = lsp.WorkspaceEdit({uri: [_allowing(each, page)]})
+                title = f"Allow {each.code} on this line"
+                actions.append(lsp.CodeAction(title, kind, diagnostics=[each], edit=edit))
+        return actions
 
     @made.command(REPAIR)
     async def repair(uri: str) -> None:
@@ -182,32 +198,86 @@ async def _asked(path: Path, *words: str, given: str = "") -> dict[str, Any]:
 
 
 def _read(data: dict[str, Any]) -> Diagnostic:
-    at = data.get("location")
-    where = Location(at["file"], at["line"], at.get("col", 0)) if at else None
     got = tuple((str(k), str(v)) for k, v in dict(data.get("got", {})).items())
     words = {name: data.get(name, "") for name in ("code", "message", "fix", "target", "severity")}
-    return Diagnostic(location=where, got=got, **words)
+    notes = tuple(Note(each["text"], _place_of(each["location"])) for each in data.get("notes", []))
+    allowable = bool(data.get("is_allowable"))
+    where = _place_of(data.get("location"))
+    return Diagnostic(location=where, got=got, notes=notes, is_allowable=allowable, **words)
+
+
+def _place_of(at: dict[str, Any] | None) -> Location | None:
+    if at is None:
+        return None
+    callers = tuple(filter(None, map(_place_of, at.get("callers", []))))
+    return Location(at["file"], at["line"], at["col"], at.get("end_col", 0), callers=callers)
 
 
 # ---- as the protocol has it --------------------------------------------------------------------
 
 
-def _shown(found: Diagnostic, text: str, codec: PositionCodec) -> lsp.Diagnostic:
+def _shown(found: Diagnostic, page: _Page) -> lsp.Diagnostic:
     lines = [found.message]
     if found.got:
         lines.append("got: " + ", ".join(f"{name} = {value}" for name, value in found.got))
     if found.fix:
         lines.append(f"fix: {found.fix}")
+    lines += [f"note: {note.text}" for note in found.notes if note.location is None]
+    related = [(note.text, note.location) for note in found.notes if note.location is not None]
     at = found.location
-    line = max(0, at.line - 1) if at else 0
-    rows = texts.lines_of(text)
-    start = max(0, at.col - 1) if at and at.col else 0
-    end = len(rows[line]) if line < len(rows) else start
+    if at is not None and not page.has(at):  # what is wrong stands in a file that this one uses
+        lines[0] = f"{at.brief}: {lines[0]}"
+        related.insert(0, ("here", at))
+        at = next(filter(page.has, at.callers), None)
+    is_here = at is not None and at is found.location
+    is_allowable = is_here and (found.severity == "warning" or found.is_allowable)
     return lsp.Diagnostic(
-        _range(texts.Span(line, start, max(start, end)), text, codec), "\n".join(lines),
+        page.range(at), "\n".join(lines),
         _SEVERITY.get(found.severity, lsp.DiagnosticSeverity.Information),
-        code=found.code, source="ptokit",
+        code=found.code, source="ptokit", data=_ALLOWABLE if is_allowable else None,
+        related_information=[
+            lsp.DiagnosticRelatedInformation(page.location(place), text) for text, place in related
+        ] or None,
     )  # fmt: skip
+
+
+def _allowing(found: lsp.Diagnostic, page: _Page) -> lsp.TextEdit:
+    """The comment with which a line says that it means what it does."""
+    line = found.range.start.line
+    sign = "#" if _is_python(page.path) else "//"
+    column, words = texts.allowance(texts.lines_of(page.source)[line], str(found.code), sign)
+    span = texts.Span(line, column, column)
+    return lsp.TextEdit(_range(span, page.source, page.codec), words)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A file as it stands in the editor."""
+
+    path: str
+    source: str
+    codec: PositionCodec
+
+    def has(self, at: Location) -> bool:
+        """Whether a place is in this file. Commands run in its folder: theirs may be relative."""
+        return (Path(self.path).parent / at.file).resolve() == Path(self.path).resolve()
+
+    def range(self, at: Location | None) -> lsp.Range:
+        """The characters of a place; without one, the first line."""
+        rows = texts.lines_of(self.source)
+        line = max(0, at.line - 1) if at else 0
+        start = max(0, at.col - 1) if at and at.col else 0
+        last = len(rows[line]) if line < len(rows) else start
+        end = min(last, at.end_col - 1) if at and at.end_col else last
+        return _range(texts.Span(line, start, max(start, end)), self.source, self.codec)
+
+    def location(self, at: Location) -> lsp.Location:
+        """A place in this file or in another one."""
+        if self.has(at):
+            return lsp.Location(Path(self.path).as_uri(), self.range(at))
+        file = (Path(self.path).parent / at.file).resolve()
+        start = lsp.Position(max(0, at.line - 1), max(0, at.col - 1))
+        return lsp.Location(file.as_uri(), lsp.Range(start, start))
 
 
 def _range(span: texts.Span, source: str, codec: PositionCodec) -> lsp.Range:

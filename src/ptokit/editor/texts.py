@@ -11,6 +11,7 @@ from functools import cache
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.base.patterns import regex
+from ptokit.base.policy import comment_that_allows
 from ptokit.from_text import loads
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.instructions import forms_by_mnemonic, forms_called
@@ -129,6 +130,14 @@ def definition(text: str, line: int, column: int) -> Span | None:
     made = [span for span in _made(lines) if lines[span.line][span.start : span.end] == word]
     above = [span for span in made if span.line <= line]
     return above[-1] if above else next(iter(made), None)
+
+
+def allowance(line: str, finding: str, sign: str) -> tuple[int, str]:
+    """The comment that allows a finding on a line: the column where it goes, and its words."""
+    written = comment_that_allows(line)
+    if written is not None:
+        return written.end(), f", {finding}"
+    return len(line.rstrip()), f"  {sign} ptokit: allow {finding}"
 
 
 def _places(lines: list[str], pattern: str) -> Iterator[Span]:

@@ -15,7 +15,6 @@ run speaks of.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields, replace
@@ -25,6 +24,7 @@ from typing import Any
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.policy import PROFILES
+from ptokit.base.spelling import meant
 
 NAME = "runs.toml"
 PROGRAMS = ("*.pto", "*.ptobc")
@@ -169,8 +169,7 @@ def _case(file: Path, options: dict[str, Any]) -> Case:
 def _checked(file: Path, given: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     for key, value in given.items():
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, 1)
-            fix = f"did you mean {near[0]}?" if near else f"one of {', '.join(keys)}"
+            fix = meant(key, keys) or f"one of {', '.join(keys)}"
             raise _wrong(file, f"there is no option {key} here", fix)
         takes, is_such = _KEYS[key]
         if not is_such(value):

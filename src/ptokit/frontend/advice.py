@@ -7,9 +7,10 @@ message names the instruction that was meant, with the operands of its first for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher, get_close_matches
+from types import FrameType
 from typing import Any
 
+from ptokit.base import spelling
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import is_library, public
 from ptokit.base.location import Location, Site, is_ours
@@ -85,25 +86,8 @@ def meant(name: str, known: Iterable[str] = ()) -> str:
     """The question after a name that does not exist; empty when nothing is called alike."""
     if name[:1].isupper() and any(hasattr(c, name) for c in NotANumber.__subclasses__()):
         return f"write x.{name}(...): it is a member, not a function"
-    near = _nearest(name, {*INSTRUCTIONS, *known}) or _nearest(name.upper(), INSTRUCTIONS)
-    if not near:
-        return ""
-    return f"did you mean {' or '.join(call_of(n) if n in INSTRUCTIONS else n for n in near)}?"
-
-
-_CUTOFF = 0.6
-_SHORT_CUTOFF = 0.75  # of two letters: `or` is like TOR, `In` has nothing to do with TMIN
-
-
-def _nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The names closest to one that is not known, the one that goes on as it begins first."""
-    near = get_close_matches(name, known, 3, _SHORT_CUTOFF if len(name) < 3 else _CUTOFF)
-    best = [n for n in near if _likeness(n, name) == _likeness(near[0], name)]
-    return sorted(best, key=lambda n: (not n.startswith(name), n))
-
-
-def _likeness(a: str, b: str) -> float:
-    return SequenceMatcher(None, a, b).ratio()
+    words = {*INSTRUCTIONS, *known}
+    return spelling.meant(name, words, shown=lambda n: call_of(n) if n in INSTRUCTIONS else n)
 
 
 def unknown_name(name: str, known: Iterable[str], site: Site | Location) -> PtoError:
@@ -120,9 +104,8 @@ def unknown_attribute(error: AttributeError, site: Site | Location) -> PtoError:
         names = [*getattr(subject, "attributes", ())] or [n for n in names if n[0].isupper()]
         message = f"{_kind(subject)} has no attribute {name!r}"
         hint = f"it has {', '.join(names)}"
-    near = get_close_matches(name, names, 1)
-    if near and "did you mean" not in hint:
-        hint = f"did you mean {near[0]}?"
+    if not hint or isinstance(subject, NotANumber):  # others know better
+        hint = spelling.meant(name, names) or hint
     return fail("unknown-attribute", message, fix=hint, site=site)
 
 
@@ -131,7 +114,7 @@ def at_the_users_line(error: NameError | AttributeError) -> PtoError | None:
     trace = error.__traceback__
     if trace is None or isinstance(error, UnboundLocalError):
         return None
-    while trace.tb_next is not None:
+    while trace.tb_next is not None and not _is_question(trace.tb_next.tb_frame):
         trace = trace.tb_next
     frame = trace.tb_frame
     if is_ours(frame) or is_library(frame):
@@ -140,6 +123,11 @@ def at_the_users_line(error: NameError | AttributeError) -> PtoError | None:
     if isinstance(error, AttributeError):
         return unknown_attribute(error, site)
     return unknown_name(error.name or "", [*frame.f_locals, *frame.f_globals], site)
+
+
+def _is_question(frame: FrameType) -> bool:
+    """Whether this is an object of ours that is asked for an attribute it does not have."""
+    return frame.f_code.co_name == "__getattr__" and is_ours(frame)
 
 
 def _kind(thing: Any) -> str:
@@ -167,8 +155,8 @@ def _on_tiles(thing: Any, shown: str, name: str, with_number: bool = False) -> P
     )
 
 
-def _function_name(function: Any) -> str:
-    name: str = function.__name__
+def numpy_function(name: str) -> str:
+    """The instruction for a function of NumPy's, whether or not there is one."""
     return FUNCTIONS.get(name, f"T{name.upper()}")
 
 
@@ -180,10 +168,10 @@ class NotANumber:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         number = not all(isinstance(each, NotANumber) for each in inputs)
-        raise _on_tiles(self, f"np.{ufunc.__name__}", _function_name(ufunc), number)
+        raise _on_tiles(self, f"np.{ufunc.__name__}", numpy_function(ufunc.__name__), number)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        raise _on_tiles(self, f"np.{function.__name__}", _function_name(function))
+        raise _on_tiles(self, f"np.{function.__name__}", numpy_function(function.__name__))
 
     def __array__(self, *args: Any, **named: Any) -> Any:
         raise fail(

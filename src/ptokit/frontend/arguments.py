@@ -6,13 +6,13 @@ import inspect
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.spelling import nearest
 from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.isa.verify import shown
 from ptokit.machine.foreign import as_number, carries_array
@@ -75,7 +75,7 @@ def unknown_names(what: str, named: Mapping[str, Any], names: Iterable[str], fix
     """The error of arguments under names that are not those of the page."""
     names = list(names)
     wrong = [name for name in named if name not in names]
-    near = [match for name in wrong for match in get_close_matches(name, names, 1)]
+    near = [match for name in wrong for match in nearest(name, names, 1)]
     meant = f"; did you mean {' and '.join(near)}?" if near else ""
     rule = f"takes no argument named {' or '.join(wrong)}{meant}"
     return fail(

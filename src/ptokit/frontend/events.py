@@ -7,7 +7,6 @@ the compiler orders everything and events do nothing.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site
+from ptokit.base.spelling import nearest
 from ptokit.frontend.arguments import arguments, choice, class_name, completed, index, template
 from ptokit.frontend.session import current
 from ptokit.isa.effects import SIGNAL_BASE, Reach
@@ -115,7 +115,7 @@ class _OpNames:
     def __getattr__(self, name: str) -> OpCode:
         found = op_code(name)
         if found is None:
-            near = classes_of(name) or get_close_matches(name, op_codes(), 1)
+            near = classes_of(name) or nearest(name, op_codes())
             meant = f"; did you mean {' or '.join(f'Op.{each}' for each in near)}?" if near else ""
             raise AttributeError(f"there is no operation class Op.{name}{meant}")
         return found

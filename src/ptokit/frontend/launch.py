@@ -16,7 +16,6 @@ from ptokit.base.diagnostics import (
     ProgramError,
     tell,
     usage_error,
-    with_doubts,
 )
 from ptokit.base.entry import public
 from ptokit.base.location import user_frame
@@ -148,10 +147,13 @@ def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> O
                 outcome = scheduler.run(programs)
             except ProgramError as error:
                 error.diagnostics = advised(error.diagnostics)
+                error.doubted(scheduler.machine.warnings)
                 raise
     outcome.diagnostics = advised(outcome.diagnostics)
     if outcome.errors:
-        raise ProgramError(with_doubts(outcome.errors, outcome.warnings))
+        error = ProgramError(outcome.errors)
+        error.doubted(outcome.warnings)
+        raise error
     if outcome.verdict is not None:
         outcome.verdict = advised(outcome.verdict)
     return outcome

@@ -9,7 +9,6 @@ above it holds for all kernels below; it is read once per process:
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.location import Location
 from ptokit.base.policy import PROFILES, Allowed, Policy
+from ptokit.base.spelling import meant
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.verify import code_of, type_code
 from ptokit.machine.codes import CODES
@@ -85,11 +85,10 @@ def _wrong(path: Path, what: str, fix: str = "") -> PtoError:
 
 def _profile(name: str, site: Location | None = None) -> str:
     if name not in PROFILES:
-        near = difflib.get_close_matches(str(name), PROFILES, 1)
         raise usage_error(
             "rules",
             f"rules is one of {', '.join(PROFILES)}, not {name!r}",
-            fix=f"did you mean {near[0]!r}?" if near else "",
+            fix=meant(str(name), PROFILES),
             site=site,
         )
     return name
@@ -107,12 +106,11 @@ def _allowed(words: tuple[str, ...], site: Location | None = None) -> frozenset[
     found = frozenset(map(Allowed.read, words))
     for each in sorted(found):
         if each.code not in known_codes():
-            near = difflib.get_close_matches(each.code, known_codes(), 3)
             raise usage_error(
                 "allow",
                 f"{each.code!r} is the id of no finding that can be allowed",
                 got=[("allow", each)],
-                fix=f"did you mean {' or '.join(near)}?" if near else "the message shows the id",
+                fix=meant(each.code, known_codes(), 3) or "the message shows the id",
                 site=site,
             )
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 from ptokit.base.dataclass import dataclass
@@ -10,6 +9,7 @@ from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.dtypes import ALL, DType
 from ptokit.base.dtypes import dtype as find_dtype
 from ptokit.base.entry import public
+from ptokit.base.spelling import meant
 from ptokit.frontend.arguments import template
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.rules import listed as joined
@@ -38,11 +38,10 @@ def instruction(name: str) -> Insn:
     """The instruction of a name, however it is capitalised."""
     found = INSTRUCTIONS.get(name) or INSTRUCTIONS.get(name.upper())
     if found is None:
-        near = difflib.get_close_matches(name.upper(), INSTRUCTIONS, 3)
         raise usage_error(
             "unknown-instruction",
             f"there is no instruction {name!r}",
-            fix=f"did you mean {', '.join(near)}?" if near else "`ptokit isa` lists all of them",
+            fix=meant(name, INSTRUCTIONS, 3) or "`ptokit isa` lists all of them",
         )
     return found
 

@@ -6,7 +6,6 @@ the offset inside the token, so that the parser can put the caret where the mist
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import TypeGuard, TypeVar
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, SLayout
 from ptokit.base.patterns import regex
+from ptokit.base.spelling import meant
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.micro import is_micro_type
@@ -100,15 +100,9 @@ class SpellingError(ValueError):
         self.fix = fix
 
 
-_LONGEST_WORD = 80  # comparing takes time with the product of the lengths
-
-
-def suggestion(word: str, known: Iterable[str], at_least: float = 0.6) -> str:
+def suggestion(word: str, known: Iterable[str], at_least: float = 0.0) -> str:
     """A did-you-mean clause for a word that is alike enough, or the empty string."""
-    if len(word) > _LONGEST_WORD:
-        return ""
-    close = difflib.get_close_matches(word, list(known), 1, at_least)
-    return f"did you mean {close[0]!r}?" if close else ""
+    return meant(word, known, at_least=at_least, shown=repr)
 
 
 def is_scalar(word: str) -> bool:

@@ -21,7 +21,6 @@ from ptokit.base.diagnostics import (
     ProgramError,
     unrepeated,
     usage_error,
-    with_doubts,
 )
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
@@ -273,8 +272,7 @@ class Execution:
             is_auto = asked.steps == OPEN and self.mode == "auto"
             if self._module is not None and is_auto:
                 _blame_ourselves(error)
-            doubts = self._ready.doubts if self._ready else ()
-            error.diagnostics = with_doubts(error.diagnostics, doubts)
+            error.doubted(self._ready.doubts if self._ready else ())
             raise
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)

@@ -16,6 +16,13 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.layout import Array
 
+_HERE = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost: memory of this computer, pinned or not
+
+
+def short_of(name: str) -> str:
+    """What stands for an array in a line of Python: its name, where it has one."""
+    return "x" if " " in name else name
+
 
 def carries_array(value: Any) -> bool:
     """Whether a value carries an array: NumPy's, or one of another library."""
@@ -30,6 +37,12 @@ def as_numpy(value: Any, name: str) -> Array:
     if _is_tensor(value):
         return _of_tensor(value, name)
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+        where = getattr(value, "__dlpack_device__", None)
+        kind, number = where() if where is not None else (_HERE[0], 0)
+        if kind not in _HERE:
+            says = f"{name} lies in the memory of another device"
+            got = f"{short_of(name)}.__dlpack_device__()", (int(kind), int(number))
+            raise _refused(says, got, "copy it to the host first, and the result back")
         return np.from_dlpack(value)
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
@@ -54,7 +67,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _of_tensor(tensor: Any, name: str) -> Array:
-    short = "x" if " " in name else name
+    short = short_of(name)
     if tensor.device.type != "cpu":
         says = f"{name} lies in the memory of another device"
         fix = f"{short}.cpu() is a copy; {short}.copy_(...) brings the result back"
@@ -66,6 +79,11 @@ def _of_tensor(tensor: Any, name: str) -> Array:
         says = f"{name} wants gradients, and none flow through a kernel"
         fix = f"{short}.detach() has the same memory without them"
         raise _refused(says, (f"{short}.requires_grad", True), fix)
+    if tensor.is_conj() or tensor.is_neg():
+        says = f"{name} is a view whose elements torch computes when it reads them"
+        fix = f"{short}.resolve_conj().resolve_neg() is a copy"
+        raise _refused(says, (f"{short}.is_conj(), {short}.is_neg()",
+                              (tensor.is_conj(), tensor.is_neg())), fix)  # fmt: skip
     torch = sys.modules["torch"]
     name_of_type = str(tensor.dtype).removeprefix("torch.")
     beyond_numpy = getattr(ml_dtypes, name_of_type, None)

@@ -21,7 +21,7 @@ from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location
 from ptokit.base.namedtuple import NamedTuple
 from ptokit.machine.access import extents
-from ptokit.machine.foreign import as_numpy
+from ptokit.machine.foreign import as_numpy, short_of
 from ptokit.machine.memory import Storage
 from ptokit.machine.regions import Ranges, Rows, within
 
@@ -74,9 +74,13 @@ def _carried(value: Any, name: str) -> Array:
 
 def _check_elements(array: Array, name: str) -> None:
     """Refuse elements that do not lie as those of global memory do."""
-    short = "x" if " " in name else name
+    short = short_of(name)
     whole = f"np.ascontiguousarray({short})"
-    element_type(array)
+    if element_type(array, short).is_packed:  # ml_dtypes keeps them apart
+        says = f"{name} has one 4-bit number in each byte, and the device has two"
+        pack = f"codes = {short}.view(np.uint8) & 15; codes[..., ::2] | codes[..., 1::2] << 4"
+        fix = f"{pack} are its pairs, of which a GlobalTensor says the format"
+        raise _refused(says, (f"{short}.dtype", array.dtype), fix)
     if array.ndim == 0:
         got = f"{array.dtype} array of shape ()"
         fix = f"{short}.item() for a number, {short}.reshape(1) for one element of global memory"
@@ -99,7 +103,7 @@ def backwards(
 ) -> PtoError:
     """An array whose elements come in another order than those of global memory."""
     says = f"{name} goes backwards through memory, as x[::-1] does"
-    short = "x" if " " in name else name
+    short = short_of(name)
     fix = f"np.ascontiguousarray({short}) is a copy in its order"
     return fail("gm-array", says, got=got, fix=fix, site=site)
 
@@ -113,20 +117,28 @@ def _refused(says: str, got: tuple[str, object], fix: str) -> PtoError:
     return fail("gm-array", says, got=[got], fix=fix)
 
 
-def element_type(array: Array) -> DType:
-    """The PTO element type of an array's elements."""
+def element_type(array: Array, short: str = "array") -> DType:
+    """The PTO element type of an array's elements; `short` is what a message calls the array."""
     try:
         return dtype(array.dtype)
     except ValueError as error:
-        swapped = not array.dtype.isnative and array.dtype.newbyteorder("=")
         raise fail(
             "SA-0054",
             f"the array has a PTO element type: {error}",
-            got=[("array.dtype", array.dtype)],
-            fix=f"the bytes are in the order of another machine: array.astype(np.{swapped})"
-            if swapped
-            else "convert the array first, for example array.astype(np.float32)",
+            got=[(f"{short}.dtype", array.dtype)],
+            fix=_conversion(array, short),
         ) from None
+
+
+def _conversion(array: Array, short: str) -> str:
+    """How to make an array of another element type one that a kernel takes."""
+    kind = array.dtype
+    if not kind.isnative:
+        native = kind.newbyteorder("=")
+        return f"the bytes are in the order of another machine: {short}.astype(np.{native})"
+    if kind == np.bool_:
+        return f"{short}.view(np.uint8) is the same memory as 0 and 1"
+    return f"convert it first: {short}.astype(np.float32), or {short}.float() of torch"
 
 
 class Argument(np.ndarray[Any, Any]):

@@ -381,8 +381,8 @@ def _overflow(group: list[Live], memory: Memory, reach: int, target: Target) -> 
     )
     return Diagnostic(
         "place.overflow",
-        f"the tiles do not fit into {memory.name}: {len(worst)} tiles of {need} bytes are live "
-        "at one point",
+        f"the tiles do not fit into {memory.name}: {need} bytes are live at one point, in "
+        f"{len(worst)} tile{'s'[: len(worst) != 1]}",
         worst[0].alloc.location,
         (
             ("needed", f"{reach} bytes"),

@@ -26,6 +26,8 @@ def assert_tile_equal(
     rounded to their type; its shape must be the same, or it is one number for all.
     """
     __tracebackhide__ = True
+    if min(ulp, rtol, atol) < 0:
+        raise ValueError(f"tolerances are not negative: ulp={ulp}, rtol={rtol}, atol={atol}")
     mine = _array(actual, "actual")
     theirs = _array(expected, "expected")
     if theirs.ndim and mine.shape != theirs.shape:
@@ -122,8 +124,9 @@ def _heat_map(differs: Array) -> list[str]:
     rows = np.array_split(np.arange(flat.shape[0]), min(ROWS, flat.shape[0]))
     columns = np.array_split(np.arange(flat.shape[1]), min(COLUMNS, flat.shape[1]))
     width = len(str(flat.shape[0] - 1))
-    cell = f"{len(rows[0])}x{len(columns[0])} element" + "s" * (len(rows[0]) * len(columns[0]) > 1)
-    lines = [f"  where (a character is {cell}; blank agrees, {SHADES[-1]} differs throughout):"]
+    tall, wide = len(rows[0]), len(columns[0])
+    cell = "one element" if tall == wide == 1 else f"{tall}x{wide} elements"
+    lines = [f"  where (each character is {cell}; blank agrees, {SHADES[-1]} differs throughout):"]
     for row in rows:
         shares = [float(flat[np.ix_(row, column)].mean()) for column in columns]
         lines.append(f"  {row[0]:>{width}} |{''.join(map(_shade, shares)).rstrip()}")

@@ -7,12 +7,13 @@ from typing import Any
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import dtype
 from ptokit.base.entry import public
-from ptokit.base.enums import Layout
+from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.frontend.api import TLOAD, TSTORE
 from ptokit.frontend.instruction import kind_of
 from ptokit.frontend.lowering import views
+from ptokit.frontend.lowering.symbols import ArrayPart, ArraySymbol
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import GlobalTensor, global_class
@@ -29,8 +30,11 @@ def load(part: Any, shape: tuple[int, int] | None = None) -> Value:
     """
     view = view_of(part)
     sizes = sizes_of(view)
+    across = None if shape is None else (shape[1], shape[0])
     if _is_column(sizes) and hasattr(part, "T"):  # it comes as a row does: one element by another
-        return as_column(load(part.T, None if shape is None else (shape[1], shape[0])))
+        return as_column(load(part.T, across))
+    if _is_turned(part, view, sizes):
+        return load(part.T, across).T
     most = Extent(*_most(sizes, shape), sizes)
     tile = made(vector_type(most, view.spec.dtype), most.valid)
     TLOAD(tile, view)
@@ -49,9 +53,28 @@ def store(part: Any, value: Any) -> None:
         )
     view = view_of(part)
     rows, cols = sizes_of(view)
+    in_vector_unit = value.spec.loc == TileType.Vec  # a product is converted on its way
+    if in_vector_unit and value.dtype is not view.spec.dtype:
+        raise fail(
+            "value-type",
+            "a value is stored in an array of its own element type",
+            got=[("value", value.dtype), ("array", view.spec.dtype)],
+            fix=f"store(y, value.to({view.spec.dtype.name!r})) converts it",
+        )
     # One element a row goes where one row is meant: a column lies in memory as a row does.
     turned = as_row(value) if extent(value).cols == 1 and rows == 1 and cols != 1 else value
+    if any(isinstance(a, int) and isinstance(b, int) and a != b
+           for a, b in zip(turned.shape, (rows, cols), strict=True)):  # fmt: skip
+        raise fail(
+            "value-shape",
+            "a value is stored in a part of its own size",
+            got=[("value", extent(value)), ("part", f"{rows}x{cols}")],
+            fix="store(y[i : i + rows, j : j + columns], value)",
+        )
+    if in_vector_unit and _is_turned(part, view, (rows, cols)):
+        return store(part.T, value.T)
     TSTORE(view, turned.tile)
+    return None
 
 
 def view_of(part: Any) -> Any:
@@ -67,11 +90,19 @@ def view_of(part: Any) -> Any:
         )
     machine = current()
     if isinstance(machine, Tracer):
+        if isinstance(part, ArraySymbol | ArrayPart) and views.lies_by_columns(part.strides):
+            whole = part.lower_item(slice(None)) if isinstance(part, ArraySymbol) else part
+            return views.matrix_view(machine.emitter, whole)
         return views.make_view(machine.emitter, GlobalTensor, [part])
     array = as_array(part)
-    if array.ndim == 2 and array.strides[0] == array.itemsize != array.strides[1]:
+    if views.lies_by_columns(tuple(step // array.itemsize for step in array.strides)):
         return _by_columns(array)
     return GlobalTensor(array)
+
+
+def _is_turned(part: Any, view: Any, sizes: tuple[Any, Any]) -> bool:
+    """Whether a matrix lies column by column: the vector unit moves rows, and transposes them."""
+    return view.spec.layout == Layout.DN and hasattr(part, "T") and 1 not in sizes
 
 
 def _by_columns(array: Array) -> Any:

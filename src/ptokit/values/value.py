@@ -7,7 +7,7 @@ of one row (`colsum(a)`) meets all columns or rows of another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -19,6 +19,7 @@ from ptokit.base.entry import public
 from ptokit.base.enums import BLayout, CmpMode, RoundMode, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.frontend.advice import numpy_function
 from ptokit.frontend.instruction import Instruction, kind_of, plain_number
 from ptokit.frontend.session import current
 from ptokit.frontend.trees import Opened
@@ -51,6 +52,11 @@ _COMPARED = {"<": CmpMode.LT, "<=": CmpMode.LE, ">": CmpMode.GT, ">=": CmpMode.G
              "==": CmpMode.EQ, "!=": CmpMode.NE}  # fmt: skip
 # Operations whose sources may be exchanged.
 _EXCHANGED = ("+", "*", "&", "|", "^", "maximum", "minimum")
+# NumPy's names of comparisons, and what each is with its sides exchanged.
+_COMPARISONS = {"less": ("<", ">"), "less_equal": ("<=", ">="), "greater": (">", "<"),
+                "greater_equal": (">=", "<="), "equal": ("==", "=="),
+                "not_equal": ("!=", "!=")}  # fmt: skip
+_ON_ARRAYS = "load(x[i:j, :]) computes on the device; what NumPy computes goes before the launch"
 
 
 @cache
@@ -104,7 +110,40 @@ class Value(Opened):
     __ne__ = _binary("!=")  # type: ignore[assignment]
     __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("~")
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # a number of NumPy's on the left leaves the operation to us
+
+    @public
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        """`np.exp(a)` is `exp(a)`, and a number of NumPy's may stand on the left of an operator."""
+        name: str = ufunc.__name__
+        operation = _operations().get(numpy_function(name))
+        if name in _COMPARISONS:
+            operation, mirrored = _COMPARISONS[name]
+            if not isinstance(inputs[0], Value):
+                operation, inputs = mirrored, inputs[::-1]
+        if operation is None or method != "__call__" or named:
+            raise _no_function(name)
+        return combine(operation, *inputs)
+
+    @public
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise _no_function(function.__name__)
+
+    @public
+    def __array__(self, *args: Any, **named: Any) -> Any:
+        raise fail("value-operand", "a value is no array of NumPy's", fix=_ON_ARRAYS)
+
+    @public
+    def __getitem__(self, index: Any) -> Any:
+        raise fail(
+            "value-operand",
+            "a value has no brackets: the part is chosen where it is loaded",
+            got=[("index", index)],
+            fix="load(x[i:j, :]) of the array; TEXTRACT and TSUBVIEW take parts of value.tile",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        hint = f"; {_instead(name)}" if name[:1] != "_" and _instead(name) else ""
+        raise AttributeError(f"a value has no attribute {name!r}{hint}", name=name, obj=self)
 
     @property
     def spec(self) -> TileSpec:
@@ -131,7 +170,8 @@ class Value(Opened):
             "value-truth",
             "a value has many elements: none of them decides an `if`",
             got=[("shape", self.spec)],
-            fix="where(condition, a, b) chooses element by element",
+            fix="where(condition, a, b) chooses element by element; in the place of Python's max "
+            "and min there are maximum(a, b) and minimum(a, b)",
         )
 
     @property
@@ -190,6 +230,8 @@ def combine(name: str, *sources: Any) -> Any:
     sources = tuple(map(_near, sources))
     values = [each for each in sources if isinstance(each, Value)]
     shape = _common(name, values)
+    if len(_kinds(values)) > 1:
+        raise _none_does(name, sources)  # no instruction takes two element types
     if _is_column(values):
         return _on_rows(name, sources)
     orders = (sources, sources[::-1]) if name in _EXCHANGED else (sources,)
@@ -444,6 +486,29 @@ def _is_source(given: Any) -> bool:
     return isinstance(given, Value) or kind_of(given) == "scalar"
 
 
+def _kinds(sources: Iterable[Any]) -> set[DType]:
+    return {v.dtype for v in sources if isinstance(v, Value) and not v.is_mask}
+
+
+@cache
+def _operations() -> dict[str, str]:
+    """The operation that an instruction is the meaning of."""
+    return {instruction: name for name, instruction in _MEANT.items()}
+
+
+def _instead(name: str) -> str:
+    """What to write for a method or a function of NumPy's that values do not have."""
+    if f"row{name}" in globals():
+        return f"write row{name}(a) or col{name}(a)"
+    if name == "astype":
+        return "write a.to(float16)"
+    return f"write {name}(a)" if callable(globals().get(name)) else ""
+
+
+def _no_function(name: str) -> PtoError:
+    return fail("value-operand", f"np.{name} does not take values", fix=_instead(name))
+
+
 def _element(values: list[Value]) -> DType:
     return next((v.dtype for v in values if not v.is_mask), values[0].dtype)
 
@@ -460,8 +525,7 @@ def _unfit(name: str, sources: tuple[Any, ...]) -> PtoError:
 
 def _none_does(name: str, sources: tuple[Any, ...]) -> PtoError:
     target = current().target.name
-    kinds = {v.dtype for v in sources if isinstance(v, Value) and not v.is_mask}
-    mixed = len(kinds) > 1
+    mixed = len(_kinds(sources)) > 1
     return fail(
         "value-instruction",
         f"{target} has no instruction for this: {name}",

@@ -64,17 +64,29 @@ def make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
 
 def _part_of(emitter: Emitter, part: ArrayPart) -> GlobalSymbol:
     """A view of a slice of an array; of a transposed one, column by column."""
+    if part.is_turned:
+        return matrix_view(emitter, part)
+    return make_view(emitter, GlobalTensor, [part.whole]).lower_item(part.index)
+
+
+def matrix_view(emitter: Emitter, part: ArrayPart) -> GlobalSymbol:
+    """A view of a slice of a matrix, which lies by rows or by columns as its strides have it."""
     whole = part.whole
-    if not part.is_turned:
-        return make_view(emitter, GlobalTensor, [whole]).lower_item(part.index)
-    (rows, cols), (down, right) = whole.shape, whole.strides
-    spec = GlobalSpec.of(
-        whole.dtype, (1, 1, 1, cols, rows), (rows * cols, rows * cols, rows * cols, right, down),
-        Layout.ND if cols == 1 else Layout.DN,
-    )  # fmt: skip
     index = part.index if isinstance(part.index, tuple) else (part.index,)
-    over_rows, over_columns = (*index, slice(None))[:2]
-    return make_view(emitter, global_class(spec), [whole]).lower_item((over_columns, over_rows))
+    shape, stride, index = whole.shape, whole.strides, (*index, slice(None))[:2]
+    if part.is_turned:
+        shape, stride, index = shape[::-1], stride[::-1], index[::-1]
+    by_columns = shape[0] != 1 and lies_by_columns(stride)
+    spec = GlobalSpec.of(
+        whole.dtype, (1, 1, 1, *shape), ((whole.size,) * 3 + stride),
+        Layout.DN if by_columns else Layout.ND,
+    )  # fmt: skip
+    return make_view(emitter, global_class(spec), [whole]).lower_item(index)
+
+
+def lies_by_columns(strides: tuple[int, ...]) -> bool:
+    """Whether the elements of each column of a matrix follow each other, and not those of a row."""
+    return len(strides) == 2 and strides[0] == 1 != strides[1]
 
 
 def arranged(emitter: Emitter, view: GlobalSymbol, spec: GlobalSpec) -> GlobalSymbol:

@@ -7,7 +7,6 @@ flag would: `TARGETS["a2a3"].override({"PTO_UBUF_SIZE_BYTES": 262144})`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property, lru_cache
@@ -19,6 +18,7 @@ from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import Direction, TileType
 from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.spelling import meant
 from ptokit.isa.effects import Pipe, Reach
 from ptokit.isa.targets.defines import Defines, parse_defines
 
@@ -155,11 +155,10 @@ def _overridden(target: Target, values: tuple[tuple[str, int], ...]) -> Target:
             library = bool(value)
             continue
         if macro not in macros:
-            near = difflib.get_close_matches(macro, macros, 1)
             raise fail(
                 "unknown-macro",
                 f"{macro} is not a memory macro",
-                fix=f"did you mean {near[0]}?" if near else "one of " + ", ".join(sorted(macros)),
+                fix=meant(macro, macros) or "one of " + ", ".join(sorted(macros)),
                 kind=UsageError,
             )
         if value < 0 or ("ALIGN" in macro and value < 1):
@@ -323,11 +322,10 @@ def target(name: str | Target, defines: Defines | None = None) -> Target:
     asked = str(name).lower()
     found = TARGETS.get(ALIASES.get(asked, asked))
     if found is None:
-        near = difflib.get_close_matches(str(name), TARGETS, 1)
         raise fail(
             "unknown-target",
             f"there is no target {name!r}",
-            fix=f"did you mean {near[0]!r}?" if near else "one of " + ", ".join(TARGETS),
+            fix=meant(str(name), TARGETS) or "one of " + ", ".join(TARGETS),
             kind=UsageError,
         )
     return found.override(defines)
