@@ -1,7 +1,7 @@
 """Which programs of a public repository run unmodified on the stand-ins for MLIR and PyPTO.
 
 python tools/compat_table.py DIR... [--only REGEX] [--table FILE] [--seconds N] [--journal FILE]
-    [--arguments REGEX WORDS]... [--known]
+    [--command-seconds N] [--arguments REGEX WORDS]... [--known]
 
 Every Python file in the folders that imports the bindings, or a library over them, is executed as a
 script, in a process of its own. What it builds is written as text and run on random arguments. The
@@ -52,14 +52,12 @@ _OPEN = re.compile(r"<\w+>")  # a word for the reader to fill in
 _NOT_RUN = "was not run for this table"
 _LONG = 60  # seconds of a command that are told
 _KILLED = tuple(way for s in (signal.SIGXCPU, signal.SIGKILL) for way in (-s, 128 + s))
-# Findings about a program that its own checks do not see: it runs again beside them.
+# A program runs again beside findings that its own checks do not see. Most are allowed; where that
+# does not help, nobody could say how it would go on, and it has not run.
 _SLACK = 1 << 20
-_BESIDE = {
-    "gm-bounds": ("PTOKIT_SLACK", str(_SLACK)),
-    "E6": ("PTOKIT_ALLOW", "E6"),
-    "E8": ("PTOKIT_ALLOW", "E8"),
-    "poison-read": ("PTOKIT_ALLOW", "poison-read"),
-}
+_ROOM = {"gm-bounds": ("PTOKIT_SLACK", str(_SLACK))}
+_STOPS_ITSELF = "trap"
+_FINAL = (_STOPS_ITSELF, "budget")  # findings that nobody can allow
 _USES = re.compile(r"^\s*(?:from|import)\s+(?:(?:ptoas\.)?mlir|ptodsl)\b", re.MULTILINE)
 _SIDE = 32
 # A program with a mistake, for the tests of a tool.
@@ -130,11 +128,14 @@ Commands are those of the README.md of a folder that are there for a device: its
 libraries and its tensors are the stand-ins. They ran when they ended with 0, with every comparison
 of theirs. *Beside a finding* are programs and commands that end well although something true is to
 be said of them: a kernel leaves its array (`gm-bounds`: more room lies behind each), races (`E6`,
-`E8`: they are allowed), or reads what nothing has written (`poison-read`: allowed).
+`E8`), reads what nothing has written (`poison-read`), or breaks a rule that no compiler and no
+device enforces; all of these are allowed for them.
 
-What programs that did not run were refused for is what ptokit says about them. *Refused, as named*
-are programs with a mistake, for tests of another tool (`..._invalid.py`), that break a rule here;
-one that is listed was stopped for something else.
+What programs that did not run were refused for is what ptokit says about them. *Break a rule* are
+those that a device's compiler would refuse, or of which nobody knows what they would do: most are
+there to be compiled by another tool, not to be run. *Refused, as named* are programs with a
+mistake, for tests of that tool (`..._invalid.py`), that break a rule here; one that is listed was
+stopped for something else. *Stop themselves* are programs that end with a trap.
 """
 
 
@@ -156,6 +157,10 @@ class Told:
     @property
     def has_run(self) -> bool:
         return not self.reason
+
+    @property
+    def has_stopped_itself(self) -> bool:
+        return self.reason.startswith(f"`{_STOPS_ITSELF}` ")
 
     @property
     def is_as_named(self) -> bool:
@@ -284,8 +289,8 @@ def run_command(copy: Path, folder: str, words: str, seconds: float) -> Command:
     before = _processor_seconds()
     reason, codes = _ran(copy / folder, words, copy, seconds, more)
     beside: list[str] = []
-    while reason and codes and all(code in _BESIDE and code not in beside for code in codes):
-        for name, value in (_BESIDE[code] for code in codes):
+    while reason and codes and not any(code in beside for code in codes):
+        for name, value in (_ROOM.get(code, ("PTOKIT_ALLOW", code)) for code in codes):
             more[name] = ",".join(filter(None, (more.get(name), value)))
         beside += codes
         reason, codes = _ran(copy / folder, words, copy, seconds, more)
@@ -350,21 +355,10 @@ def told(file: Path, root: Path, seconds: float, arguments: Sequence[str] = ()) 
             if "ended with exit code" in why and said:
                 why = f"{why}: {said[-1]}"
             return Told(name, False, why)
-        place, beside = Path(folder), list[str]()
-        runs = _run_programs(place, beside, seconds)
-        codes = _codes(runs)
-        while not _are_done(runs) and codes and all(_is_beside(each, beside) for each in codes):
-            beside += codes
-            again = _run_programs(place, beside, seconds)
-            if _are_done(again):
-                return Told(name, True, beside=", ".join(beside))
-            codes = _codes(again)
+        runs, beside = _run_programs(Path(folder), seconds)
+        if _are_done(runs):
+            return Told(name, True, beside=", ".join(beside))
         return Told(name, True, _why(runs), any(r.status is Status.REFUSED for r in runs))
-
-
-def _is_beside(code: str, known: Sequence[str]) -> bool:
-    """Whether a program may run on when this is found, which it was not allowed to do before."""
-    return code not in known and _BESIDE.get(code, ("",))[0] == "PTOKIT_ALLOW"
 
 
 def _codes(runs: Sequence[Outcome]) -> list[str]:
@@ -372,28 +366,43 @@ def _codes(runs: Sequence[Outcome]) -> list[str]:
     return list(dict.fromkeys(d.code for each in bad for d in each.diagnostics))
 
 
-def _run_programs(place: Path, allow: Sequence[str], seconds: float) -> Sequence[Outcome]:
-    """Run what was built, on arguments of any size, or of one; some findings are allowed.
+def _run_programs(place: Path, seconds: float) -> tuple[Sequence[Outcome], Sequence[str]]:
+    """Run what was built, on arguments of any size, or of one, and on what it may be for.
 
-    In a folder of its own: a project file holds for the files below it.
+    The first way in which all runs well, else one beside findings, and what these are; else that
+    in which least is wrong.
     """
+    ways = [(size, target) for size in (None, _SIDE) for target in (None, "a5")]
+    tried: dict[tuple[int | None, str | None], Sequence[Outcome]] = {}
+    for way in ways:
+        tried[way] = _run_once(place, *way, (), seconds)
+        if _are_done(tried[way]):
+            return tried[way], ()
+    for way in ways:
+        runs, beside = tried[way], list[str]()
+        while _may_be_allowed(codes := _codes(runs), beside):
+            beside += codes
+            runs = _run_once(place, *way, beside, seconds)
+            if _are_done(runs):
+                return runs, beside
+    return max(tried.values(), key=_merit), ()
+
+
+def _may_be_allowed(codes: Sequence[str], known: Sequence[str]) -> bool:
+    """Whether it may help to allow these, which were not before."""
+    return bool(codes) and not any(code in known or code in _FINAL for code in codes)
+
+
+def _run_once(
+    place: Path, size: int | None, target: str | None, allow: Sequence[str], seconds: float
+) -> Sequence[Outcome]:
+    """Run them with some findings allowed, in a folder of its own: a project file holds there."""
     with TemporaryDirectory() as folder:
         shutil.copytree(place, folder, dirs_exist_ok=True)
         Path(folder, "ptokit.toml").write_text(f"allow = {json.dumps(allow)}\n", "utf-8")
-        ran = partial(run_folder, folder, seed=1, sync="insert", max_seconds=seconds)
-        runs = _best(ran, ())
-        if not _are_done(runs):  # its numbers may be sizes
-            Path(folder, "runs.toml").write_text("".join(_tables(Path(folder))), "utf-8")
-            runs = _best(ran, runs)
-        return runs
-
-
-def _best(ran: Callable[..., Sequence[Outcome]], known: Sequence[Outcome]) -> Sequence[Outcome]:
-    """The better of what is known and of runs on what it is for, which may be the other target."""
-    runs = ran()
-    if not _are_done(runs):
-        runs = max(runs, ran(target="a5"), key=_merit)
-    return max(runs, known, key=_merit) if known else runs
+        if size is not None:  # its numbers may be sizes
+            Path(folder, "runs.toml").write_text("".join(_tables(Path(folder), size)), "utf-8")
+        return run_folder(folder, seed=1, sync="insert", target=target, max_seconds=seconds)
 
 
 def _are_done(runs: Sequence[Outcome]) -> bool:
@@ -409,13 +418,13 @@ def _why(runs: Sequence[Outcome]) -> str:
     return said or ("did not run" if bad else "")
 
 
-def _tables(folder: Path) -> Iterator[str]:
+def _tables(folder: Path, size: int) -> Iterator[str]:
     """A run of every kernel with the side of a small tile for each whole number."""
     for file in sorted(folder.glob("*.pto")):
         program = loads(file.read_text("utf-8"), file.name)
         for name in program.kernels:
             whole = [p.name for p in program[name].function.params if _is_whole(p.type)]
-            args = ", ".join(f"{each} = {_SIDE}" for each in whole)
+            args = ", ".join(f"{each} = {size}" for each in whole)
             head = f'[[run]]\nprogram = "{file.name}"\nkernel = "{name}"\n'
             yield f"{head}args = {{ {args} }}\n\n"
 
@@ -452,6 +461,8 @@ def table(root: Path, found: list[Told], commands: list[Command]) -> str:
             "beside a finding": lambda m: bool(m.beside),
             "by its commands": lambda m: m in by_command,
             "refused, as named": lambda m: m.is_as_named,
+            "break a rule": lambda m: m.is_refused and not m.is_as_named,
+            "stop themselves": lambda m: m.has_stopped_itself,
         }
         counts |= {name: test for name, test in more.items() if any(map(test, programs_))}
         lines += _counted(programs_, counts)
@@ -460,6 +471,7 @@ def table(root: Path, found: list[Told], commands: list[Command]) -> str:
                   "ran": _has_run}  # fmt: skip
         lines += _counted(scripts_, counts)
     rest = [each for each in found if each.reason and not each.is_as_named]
+    rest = [each for each in rest if not each.has_stopped_itself]
     rest = [each for each in rest if each not in by_command]
     if rest:
         lines += ["\n| program | built | why it does not run |", "|---|---|---|"]
@@ -524,6 +536,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a pattern for the names of files")
     parser.add_argument("--table", type=Path, help="the page to write")
     parser.add_argument("--seconds", type=float, default=20, help="for one file")
+    parser.add_argument("--command-seconds", type=float, help="for one command; as for a file")
     parser.add_argument("--journal", type=Path, help="where to note what is known, and go on")
     parser.add_argument("--arguments", nargs=2, action="append", default=[],
                         metavar=("REGEX", "WORDS"), help="for files of such names")  # fmt: skip
@@ -551,7 +564,8 @@ def main() -> None:
             if known := journal.get(name, find):
                 members.append(Told(**known))
         members += scripts(root, asked.only, asked.seconds, journal)
-        commands = walkthroughs(root, asked.only, asked.seconds, journal)
+        seconds = asked.command_seconds or asked.seconds
+        commands = walkthroughs(root, asked.only, seconds, journal)
         page += table(root, members, commands)
     if asked.table:
         asked.table.write_text(page, "utf-8")
