@@ -111,6 +111,33 @@ def test_a_merge_counts_in_a_constant_or_a_parameter(is_given: bool, on: str) ->
         assert counts.tolist() == [64, 64, 0, 0]  # a copy is passed
 
 
+def test_tiles_that_share_bytes_with_the_scratch_of_a_merge_wait_for_it() -> None:
+    """The scratch of the first merge becomes the result of the second one."""
+    lists = f"{tile('f32', 128)}, {tile('f32', 128)}, {tile('f32', 256)}"
+    merging = (
+        "  pto.tmrgsort ins(%tx, %tx, {0} {{exhausted = false}} : {1}) "
+        "outs({2}, %counts : {3}, vector<4xi16>)\n"
+    )
+    text = (
+        "func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %z: !pto.ptr<f32>) {"
+        + VIEWS
+        + flat("x", "f32", 128)
+        + flat("y", "f32", 256)
+        + flat("z", "f32", 256)
+        + "".join(f"  %{n} = pto.alloc_tile : {tile('f32', 256)}\n" for n in ("one", "two"))
+        + CONSTANT
+        + load_of("x", "f32", 128)
+        + merging.format("%one", lists, "%ty", tile("f32", 256))
+        + merging.format("%two", lists, "%tz", tile("f32", 256))
+        + store_of("y", "f32", 256)
+        + store_of("z", "f32", 256)
+        + "  return\n}"
+    )
+    kernel = loads(text)["k"]
+    x, y, z = (np.zeros(n, "f4") for n in (128, 256, 256))
+    assert kernel[1](x, y, z, target="a2a3").warnings == ()
+
+
 @pytest.mark.parametrize(
     "counts", [np.zeros(3, "i2"), np.zeros(4, "f4"), [[1, 2], [3, 4]], 7], ids=repr
 )
