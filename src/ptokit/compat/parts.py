@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from enum import Enum
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -129,6 +130,14 @@ class Region:
         return (self[n] for n in range(len(self)))
 
 
+class WalkResult(Enum):
+    """What a function that is called for every operation answers."""
+
+    ADVANCE = 0
+    INTERRUPT = 1
+    SKIP = 2
+
+
 class Operation:
     """An operation that was made; the bindings have two classes for one, which this is both of."""
 
@@ -184,12 +193,25 @@ class Operation:
             raise AttributeError(f"{self.ours.name} has no {name}")
         return Value(found)
 
+    def walk(self, callback: Callable[[Operation], WalkResult], *_: object) -> None:
+        """Call a function for all operations inside, then for this one, until it has enough."""
+        walk([*self.ours.regions], callback)
+        callback(self)
+
     def verify(self) -> bool:
         """Mistakes of one operation are told when it is made."""
         return True
 
     def __str__(self) -> str:
         return repr(self.ours)
+
+
+def walk(blocks: Sequence[core.Block], callback: Callable[[Operation], WalkResult]) -> bool:
+    """Call a function for all operations of blocks, inner ones first; whether to go on."""
+    for op in [op for block in blocks for op in block.ops]:
+        if not walk(op.regions, callback) or callback(Operation(op)) is WalkResult.INTERRUPT:
+            return False
+    return True
 
 
 def plain(given: Any) -> Any:

@@ -66,6 +66,7 @@ class Npu(ModuleType):
             Event=Event,
             Stream=Stream,
             _is_in_bad_fork=lambda: False,
+            config=SimpleNamespace(allow_internal_format=False),  # tensors lie as torch has them
             current_device=lambda: 0,
             current_stream=lambda device=None: stream,
             default_stream=lambda device=None: stream,
@@ -76,6 +77,7 @@ class Npu(ModuleType):
             is_available=lambda: True,
             manual_seed=lambda seed: None,
             manual_seed_all=lambda seed: None,
+            set_compile_mode=lambda **_: None,  # of torch's own operations
             set_device=lambda device: None,
             stream=lambda stream: nullcontext(),
             synchronize=lambda device=None: None,
