@@ -23,7 +23,7 @@ from ptokit.compat.parts import (
     plain,
     walk,
 )
-from ptokit.compat.types import FunctionType, Type
+from ptokit.compat.types import Context, FunctionType, Type
 from ptokit.from_text import Program, loads
 from ptokit.ir import core
 from ptokit.ir.attributes import StringAttr, SymbolAttr
@@ -64,6 +64,11 @@ class InnerModule:
 
     def __init__(self, module: core.Module, unit: core.Unit) -> None:
         self._module, self._unit = module, unit
+
+    @property
+    def parent(self) -> Module:
+        """The module of the program."""
+        return next(each for each in MODULES if each.ours is self._module)
 
     @staticmethod
     def create(ip: InsertionPoint | None = None) -> InnerModule:
@@ -125,6 +130,23 @@ class Module:
     @property
     def operation(self) -> Module:
         return self
+
+    @property
+    def parent(self) -> None:
+        return None
+
+    @property
+    def context(self) -> Context:
+        return Context.current
+
+    @property
+    def functions(self) -> list[FuncOp]:
+        """All of them, those of modules inside as well."""
+        return [FuncOp.over(each) for each in self.ours.functions]
+
+    @property
+    def regions(self) -> list[list[_Body]]:
+        return [[self.body]]
 
     @property
     def attributes(self) -> Attributes:
@@ -226,6 +248,13 @@ class FuncOp:
     @property
     def operation(self) -> FuncOp:
         return self
+
+    @property
+    def parent(self) -> Module | InnerModule:
+        """The module that it stands in."""
+        held = (m for m in MODULES if any(f is self.ours for f in m.ours.functions))
+        module: Module = next(held)
+        return module if self.ours.unit is None else InnerModule(module.ours, self.ours.unit)
 
     @property
     def attributes(self) -> Attributes:
