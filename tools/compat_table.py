@@ -1,7 +1,7 @@
 """Which programs of a public repository run unmodified on the stand-ins for MLIR and PyPTO.
 
 python tools/compat_table.py DIR... [--only REGEX] [--table FILE] [--seconds N] [--journal FILE]
-    [--command-seconds N] [--arguments REGEX WORDS]... [--known]
+    [--command-seconds N] [--arguments REGEX WORDS]... [--launched REGEX] [--known]
 
 Every Python file in the folders that imports the bindings, or a library over them, is executed as a
 script, in a process of its own. What it builds is written as text and run on random arguments. The
@@ -11,6 +11,7 @@ themselves and assert what they compute: they have run when they end without an 
 work on whole tensors are told apart by what they are refused for: an operation of `pl` on a tensor.
 
 Programs with a device are run as their folder says: by the commands of its README.md, in a copy.
+Those that --launched matches, which no README.md names, are started by themselves.
 Files that want arguments are given those that --arguments has for their names.
 
 All of it takes long. With a journal, what became of each program is noted as soon as it is known,
@@ -244,26 +245,38 @@ class Command:
     seconds: float = 0.0  # of the processor
 
 
-def walkthroughs(root: Path, only: str, seconds: float, journal: Journal) -> list[Command]:
+def walkthroughs(
+    root: Path, only: str, seconds: float, journal: Journal, launched: str = ""
+) -> list[Command]:
     """What becomes of the commands by which folders say that their programs are run."""
     found: list[Command] = []
     with TemporaryDirectory() as place:
         # Kept from one command to the next, which wants what it has made.
         copy = Path(journal.folder or place, root.name).resolve()
-        for readme in sorted(root.rglob("README.md")):
-            folder = readme.parent.relative_to(root)
-            commands = commands_of(readme)
-            if not commands or not re.search(only, str(folder)):
-                continue
+        for folder, words in commands_in(root, only, launched):
             if not (copy.exists() or journal.is_closed):
                 shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git"))
-            for each in commands:
-                run = partial(run_command, copy, str(folder), each, seconds)
-                if journal.is_closed:
-                    run = partial(Command, str(folder), each, _NOT_RUN)
-                if known := journal.get(f"{folder}: {each}", run):
-                    found.append(Command(**known))
+            run = partial(run_command, copy, folder, words, seconds)
+            if journal.is_closed:
+                run = partial(Command, folder, words, _NOT_RUN)
+            if known := journal.get(f"{folder}: {words}", run):
+                found.append(Command(**known))
     return found
+
+
+def commands_in(root: Path, only: str, launched: str) -> Iterator[tuple[str, str]]:
+    """The commands of a repository, each with its folder: of README.md files, then the others."""
+    named: set[Path] = set()
+    for readme in sorted(root.rglob("README.md")):
+        folder = readme.parent.relative_to(root)
+        for words in commands_of(readme) if re.search(only, str(folder)) else ():
+            named.add((readme.parent / words.split()[1]).resolve())
+            yield str(folder), words
+    for file in sorted(root.rglob("*.py")) if launched else ():
+        name, text = file.relative_to(root), file.read_text("utf-8", errors="replace")
+        is_started = "__main__" in text and not file.name.startswith("test_")
+        if is_started and re.search(launched, str(name)) and file.resolve() not in named:
+            yield str(name.parent), f"python ./{name.name}"
 
 
 def commands_of(readme: Path) -> list[str]:
@@ -540,6 +553,9 @@ def main() -> None:
     parser.add_argument("--journal", type=Path, help="where to note what is known, and go on")
     parser.add_argument("--arguments", nargs=2, action="append", default=[],
                         metavar=("REGEX", "WORDS"), help="for files of such names")  # fmt: skip
+    parser.add_argument(
+        "--launched", default="", help="a pattern for files that are started by themselves"
+    )
     parser.add_argument("--known", action="store_true", help="only what the journal has")
     asked = parser.parse_args()
     page = HEADER
@@ -548,6 +564,8 @@ def main() -> None:
             f"`{words}` to those that match `{name}`" for name, words in asked.arguments
         )
         page += f"\nArguments were given: {told_}.\n"
+    if asked.launched:
+        page += f"\nFiles that match `{asked.launched}` were started by themselves.\n"
     if asked.only:
         page += (
             f"\nOf the repositories only files and folders that match `{asked.only}` were run.\n"
@@ -565,7 +583,7 @@ def main() -> None:
                 members.append(Told(**known))
         members += scripts(root, asked.only, asked.seconds, journal)
         seconds = asked.command_seconds or asked.seconds
-        commands = walkthroughs(root, asked.only, seconds, journal)
+        commands = walkthroughs(root, asked.only, seconds, journal, asked.launched)
         page += table(root, members, commands)
     if asked.table:
         asked.table.write_text(page, "utf-8")
