@@ -698,6 +698,17 @@ def test_types_with_a_shape_are_told_from_others() -> None:
     assert str(mlir.StridedLayoutAttr.get(0, [4, 1])) == "strided<[4, 1]>"
 
 
+def test_a_type_is_of_the_class_that_it_is_made_of() -> None:
+    mlir, pto = ir(), dialect("pto")
+    f32 = mlir.F32Type.get()
+    view = pto.TensorViewType.get([4, 4], f32)
+    assert pto.TensorViewType(view) == view
+    assert mlir.FloatType(mlir.Type.parse("f32")) == mlir.Type(f32) == f32
+    for given, other in ((f32, pto.TensorViewType), (view, pto.TileBufType)):
+        with pytest.raises(ValueError, match=f"is no {other.__name__}"):
+            other(given)
+
+
 @pytest.mark.parametrize(("name", "operation"), [("math", "ExpOp"), ("llvm", "GEPOp")])
 def test_dialects_without_operations_here_refuse_each_by_its_name(
     name: str, operation: str

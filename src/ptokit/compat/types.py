@@ -41,6 +41,8 @@ class Type:
     """A type; `ours` is the one of the program."""
 
     def __init__(self, of: Type | kinds.Type) -> None:
+        if isinstance(of, Type) and not isinstance(wrapped(of.ours), type(self)):
+            raise ValueError(f"{of} is no {type(self).__name__}")  # libraries ask so what it is
         self.ours: kinds.Type = of.ours if isinstance(of, Type) else of
 
     @classmethod
