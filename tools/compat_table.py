@@ -368,7 +368,9 @@ def told(file: Path, root: Path, seconds: float, arguments: Sequence[str] = ()) 
             if "ended with exit code" in why and said:
                 why = f"{why}: {said[-1]}"
             return Told(name, False, why)
-        runs, beside = _run_programs(Path(folder), seconds)
+        # One with a mistake is there to be refused.
+        may_allow = _MISTAKEN.search(name) is None
+        runs, beside = _run_programs(Path(folder), seconds, may_allow=may_allow)
         if _are_done(runs):
             return Told(name, True, beside=", ".join(beside))
         return Told(name, True, _why(runs), any(r.status is Status.REFUSED for r in runs))
@@ -379,7 +381,9 @@ def _codes(runs: Sequence[Outcome]) -> list[str]:
     return list(dict.fromkeys(d.code for each in bad for d in each.diagnostics))
 
 
-def _run_programs(place: Path, seconds: float) -> tuple[Sequence[Outcome], Sequence[str]]:
+def _run_programs(
+    place: Path, seconds: float, *, may_allow: bool
+) -> tuple[Sequence[Outcome], Sequence[str]]:
     """Run what was built, on arguments of any size, or of one, and on what it may be for.
 
     The first way in which all runs well, else one beside findings, and what these are; else that
@@ -391,7 +395,7 @@ def _run_programs(place: Path, seconds: float) -> tuple[Sequence[Outcome], Seque
         tried[way] = _run_once(place, *way, (), seconds)
         if _are_done(tried[way]):
             return tried[way], ()
-    for way in ways:
+    for way in ways if may_allow else ():
         runs, beside = tried[way], list[str]()
         while _may_be_allowed(codes := _codes(runs), beside):
             beside += codes

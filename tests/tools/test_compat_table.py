@@ -52,6 +52,8 @@ def told(root: Path, name: str) -> Told:
 def test_a_program_runs_or_is_told_to_run_beside_what_may_be_allowed(root: Path) -> None:
     assert told(root, "runs") == Told("runs.py", True)
     assert told(root, "reads") == Told("reads.py", True, beside="poison-read")
+    (root / "reads.py").rename(root / "reads_invalid.py")  # which is to be refused
+    assert told(root, "reads_invalid").beside == ""
 
 
 def test_programs_that_break_a_rule_or_stop_themselves_have_not_run(root: Path) -> None:
