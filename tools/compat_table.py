@@ -1,7 +1,7 @@
 """Which programs of a public repository run unmodified on the stand-ins for MLIR and PyPTO.
 
 python tools/compat_table.py DIR... [--only REGEX] [--table FILE] [--seconds N] [--journal FILE]
-    [--arguments REGEX WORDS]... [--known]
+    [--command-seconds N] [--arguments REGEX WORDS]... [--launched REGEX] [--known]
 
 Every Python file in the folders that imports the bindings, or a library over them, is executed as a
 script, in a process of its own. What it builds is written as text and run on random arguments. The
@@ -11,6 +11,7 @@ themselves and assert what they compute: they have run when they end without an 
 work on whole tensors are told apart by what they are refused for: an operation of `pl` on a tensor.
 
 Programs with a device are run as their folder says: by the commands of its README.md, in a copy.
+Those that --launched matches, which no README.md names, are started by themselves.
 Files that want arguments are given those that --arguments has for their names.
 
 All of it takes long. With a journal, what became of each program is noted as soon as it is known,
@@ -52,14 +53,12 @@ _OPEN = re.compile(r"<\w+>")  # a word for the reader to fill in
 _NOT_RUN = "was not run for this table"
 _LONG = 60  # seconds of a command that are told
 _KILLED = tuple(way for s in (signal.SIGXCPU, signal.SIGKILL) for way in (-s, 128 + s))
-# Findings about a program that its own checks do not see: it runs again beside them.
+# A program runs again beside findings that its own checks do not see. Most are allowed; where that
+# does not help, nobody could say how it would go on, and it has not run.
 _SLACK = 1 << 20
-_BESIDE = {
-    "gm-bounds": ("PTOKIT_SLACK", str(_SLACK)),
-    "E6": ("PTOKIT_ALLOW", "E6"),
-    "E8": ("PTOKIT_ALLOW", "E8"),
-    "poison-read": ("PTOKIT_ALLOW", "poison-read"),
-}
+_ROOM = {"gm-bounds": ("PTOKIT_SLACK", str(_SLACK))}
+_STOPS_ITSELF = "trap"
+_FINAL = (_STOPS_ITSELF, "budget")  # findings that nobody can allow
 _USES = re.compile(r"^\s*(?:from|import)\s+(?:(?:ptoas\.)?mlir|ptodsl)\b", re.MULTILINE)
 _SIDE = 32
 # A program with a mistake, for the tests of a tool.
@@ -130,11 +129,14 @@ Commands are those of the README.md of a folder that are there for a device: its
 libraries and its tensors are the stand-ins. They ran when they ended with 0, with every comparison
 of theirs. *Beside a finding* are programs and commands that end well although something true is to
 be said of them: a kernel leaves its array (`gm-bounds`: more room lies past each), races (`E6`,
-`E8`: they are allowed), or reads what nothing has written (`poison-read`: allowed).
+`E8`), reads what nothing has written (`poison-read`), or breaks a rule that no compiler and no
+device enforces; all of these are allowed for them.
 
-What programs that did not run were refused for is what ptokit says about them. *Refused, as named*
-are programs with a mistake, for tests of another tool (`..._invalid.py`), that break a rule here;
-one that is listed was stopped for something else.
+What programs that did not run were refused for is what ptokit says about them. *Break a rule* are
+those that a device's compiler would refuse, or of which nobody knows what they would do: most are
+there to be compiled by another tool, not to be run. *Refused, as named* are programs with a
+mistake, for tests of that tool (`..._invalid.py`), that break a rule here; one that is listed was
+stopped for something else. *Stop themselves* are programs that end with a trap.
 """
 
 
@@ -156,6 +158,10 @@ class Told:
     @property
     def has_run(self) -> bool:
         return not self.reason
+
+    @property
+    def has_stopped_itself(self) -> bool:
+        return self.reason.startswith(f"`{_STOPS_ITSELF}` ")
 
     @property
     def is_as_named(self) -> bool:
@@ -239,26 +245,38 @@ class Command:
     seconds: float = 0.0  # of the processor
 
 
-def walkthroughs(root: Path, only: str, seconds: float, journal: Journal) -> list[Command]:
+def walkthroughs(
+    root: Path, only: str, seconds: float, journal: Journal, launched: str = ""
+) -> list[Command]:
     """What becomes of the commands by which folders say that their programs are run."""
     found: list[Command] = []
     with TemporaryDirectory() as place:
         # Kept from one command to the next, which wants what it has made.
         copy = Path(journal.folder or place, root.name).resolve()
-        for readme in sorted(root.rglob("README.md")):
-            folder = readme.parent.relative_to(root)
-            commands = commands_of(readme)
-            if not commands or not re.search(only, str(folder)):
-                continue
+        for folder, words in commands_in(root, only, launched):
             if not (copy.exists() or journal.is_closed):
                 shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git"))
-            for each in commands:
-                run = partial(run_command, copy, str(folder), each, seconds)
-                if journal.is_closed:
-                    run = partial(Command, str(folder), each, _NOT_RUN)
-                if known := journal.get(f"{folder}: {each}", run):
-                    found.append(Command(**known))
+            run = partial(run_command, copy, folder, words, seconds)
+            if journal.is_closed:
+                run = partial(Command, folder, words, _NOT_RUN)
+            if known := journal.get(f"{folder}: {words}", run):
+                found.append(Command(**known))
     return found
+
+
+def commands_in(root: Path, only: str, launched: str) -> Iterator[tuple[str, str]]:
+    """The commands of a repository, each with its folder: of README.md files, then the others."""
+    named: set[Path] = set()
+    for readme in sorted(root.rglob("README.md")):
+        folder = readme.parent.relative_to(root)
+        for words in commands_of(readme) if re.search(only, str(folder)) else ():
+            named.add((readme.parent / words.split()[1]).resolve())
+            yield str(folder), words
+    for file in sorted(root.rglob("*.py")) if launched else ():
+        name, text = file.relative_to(root), file.read_text("utf-8", errors="replace")
+        is_started = "__main__" in text and not file.name.startswith("test_")
+        if is_started and re.search(launched, str(name)) and file.resolve() not in named:
+            yield str(name.parent), f"python ./{name.name}"
 
 
 def commands_of(readme: Path) -> list[str]:
@@ -284,8 +302,8 @@ def run_command(copy: Path, folder: str, words: str, seconds: float) -> Command:
     before = _processor_seconds()
     reason, codes = _ran(copy / folder, words, copy, seconds, more)
     beside: list[str] = []
-    while reason and codes and all(code in _BESIDE and code not in beside for code in codes):
-        for name, value in (_BESIDE[code] for code in codes):
+    while reason and codes and not any(code in beside for code in codes):
+        for name, value in (_ROOM.get(code, ("PTOKIT_ALLOW", code)) for code in codes):
             more[name] = ",".join(filter(None, (more.get(name), value)))
         beside += codes
         reason, codes = _ran(copy / folder, words, copy, seconds, more)
@@ -350,21 +368,12 @@ def told(file: Path, root: Path, seconds: float, arguments: Sequence[str] = ()) 
             if "ended with exit code" in why and said:
                 why = f"{why}: {said[-1]}"
             return Told(name, False, why)
-        place, beside = Path(folder), list[str]()
-        runs = _run_programs(place, beside, seconds)
-        codes = _codes(runs)
-        while not _are_done(runs) and codes and all(_is_beside(each, beside) for each in codes):
-            beside += codes
-            again = _run_programs(place, beside, seconds)
-            if _are_done(again):
-                return Told(name, True, beside=", ".join(beside))
-            codes = _codes(again)
+        # One with a mistake is there to be refused.
+        may_allow = _MISTAKEN.search(name) is None
+        runs, beside = _run_programs(Path(folder), seconds, may_allow=may_allow)
+        if _are_done(runs):
+            return Told(name, True, beside=", ".join(beside))
         return Told(name, True, _why(runs), any(r.status is Status.REFUSED for r in runs))
-
-
-def _is_beside(code: str, known: Sequence[str]) -> bool:
-    """Whether a program may run on when this is found, which it was not allowed to do before."""
-    return code not in known and _BESIDE.get(code, ("",))[0] == "PTOKIT_ALLOW"
 
 
 def _codes(runs: Sequence[Outcome]) -> list[str]:
@@ -372,28 +381,45 @@ def _codes(runs: Sequence[Outcome]) -> list[str]:
     return list(dict.fromkeys(d.code for each in bad for d in each.diagnostics))
 
 
-def _run_programs(place: Path, allow: Sequence[str], seconds: float) -> Sequence[Outcome]:
-    """Run what was built, on arguments of any size, or of one; some findings are allowed.
+def _run_programs(
+    place: Path, seconds: float, *, may_allow: bool
+) -> tuple[Sequence[Outcome], Sequence[str]]:
+    """Run what was built, on arguments of any size, or of one, and on what it may be for.
 
-    In a folder of its own: a project file holds for the files below it.
+    The first way in which all runs well, else one beside findings, and what these are; else that
+    in which least is wrong.
     """
+    ways = [(size, target) for size in (None, _SIDE) for target in (None, "a5")]
+    tried: dict[tuple[int | None, str | None], Sequence[Outcome]] = {}
+    for way in ways:
+        tried[way] = _run_once(place, *way, (), seconds)
+        if _are_done(tried[way]):
+            return tried[way], ()
+    for way in ways if may_allow else ():
+        runs, beside = tried[way], list[str]()
+        while _may_be_allowed(codes := _codes(runs), beside):
+            beside += codes
+            runs = _run_once(place, *way, beside, seconds)
+            if _are_done(runs):
+                return runs, beside
+    return max(tried.values(), key=_merit), ()
+
+
+def _may_be_allowed(codes: Sequence[str], known: Sequence[str]) -> bool:
+    """Whether it may help to allow these, which were not before."""
+    return bool(codes) and not any(code in known or code in _FINAL for code in codes)
+
+
+def _run_once(
+    place: Path, size: int | None, target: str | None, allow: Sequence[str], seconds: float
+) -> Sequence[Outcome]:
+    """Run them with some findings allowed, in a folder of its own: a project file holds there."""
     with TemporaryDirectory() as folder:
         shutil.copytree(place, folder, dirs_exist_ok=True)
         Path(folder, "ptokit.toml").write_text(f"allow = {json.dumps(allow)}\n", "utf-8")
-        ran = partial(run_folder, folder, seed=1, sync="insert", max_seconds=seconds)
-        runs = _best(ran, ())
-        if not _are_done(runs):  # its numbers may be sizes
-            Path(folder, "runs.toml").write_text("".join(_tables(Path(folder))), "utf-8")
-            runs = _best(ran, runs)
-        return runs
-
-
-def _best(ran: Callable[..., Sequence[Outcome]], known: Sequence[Outcome]) -> Sequence[Outcome]:
-    """The better of what is known and of runs on what it is for, which may be the other target."""
-    runs = ran()
-    if not _are_done(runs):
-        runs = max(runs, ran(target="a5"), key=_merit)
-    return max(runs, known, key=_merit) if known else runs
+        if size is not None:  # its numbers may be sizes
+            Path(folder, "runs.toml").write_text("".join(_tables(Path(folder), size)), "utf-8")
+        return run_folder(folder, seed=1, sync="insert", target=target, max_seconds=seconds)
 
 
 def _are_done(runs: Sequence[Outcome]) -> bool:
@@ -409,13 +435,13 @@ def _why(runs: Sequence[Outcome]) -> str:
     return said or ("did not run" if bad else "")
 
 
-def _tables(folder: Path) -> Iterator[str]:
+def _tables(folder: Path, size: int) -> Iterator[str]:
     """A run of every kernel with the side of a small tile for each whole number."""
     for file in sorted(folder.glob("*.pto")):
         program = loads(file.read_text("utf-8"), file.name)
         for name in program.kernels:
             whole = [p.name for p in program[name].function.params if _is_whole(p.type)]
-            args = ", ".join(f"{each} = {_SIDE}" for each in whole)
+            args = ", ".join(f"{each} = {size}" for each in whole)
             head = f'[[run]]\nprogram = "{file.name}"\nkernel = "{name}"\n'
             yield f"{head}args = {{ {args} }}\n\n"
 
@@ -452,6 +478,8 @@ def table(root: Path, found: list[Told], commands: list[Command]) -> str:
             "beside a finding": lambda m: bool(m.beside),
             "by its commands": lambda m: m in by_command,
             "refused, as named": lambda m: m.is_as_named,
+            "break a rule": lambda m: m.is_refused and not m.is_as_named,
+            "stop themselves": lambda m: m.has_stopped_itself,
         }
         counts |= {name: test for name, test in more.items() if any(map(test, programs_))}
         lines += _counted(programs_, counts)
@@ -460,6 +488,7 @@ def table(root: Path, found: list[Told], commands: list[Command]) -> str:
                   "ran": _has_run}  # fmt: skip
         lines += _counted(scripts_, counts)
     rest = [each for each in found if each.reason and not each.is_as_named]
+    rest = [each for each in rest if not each.has_stopped_itself]
     rest = [each for each in rest if each not in by_command]
     if rest:
         lines += ["\n| program | built | why it does not run |", "|---|---|---|"]
@@ -524,9 +553,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a pattern for the names of files")
     parser.add_argument("--table", type=Path, help="the page to write")
     parser.add_argument("--seconds", type=float, default=20, help="for one file")
+    parser.add_argument("--command-seconds", type=float, help="for one command; as for a file")
     parser.add_argument("--journal", type=Path, help="where to note what is known, and go on")
     parser.add_argument("--arguments", nargs=2, action="append", default=[],
                         metavar=("REGEX", "WORDS"), help="for files of such names")  # fmt: skip
+    parser.add_argument(
+        "--launched", default="", help="a pattern for files that are started by themselves"
+    )
     parser.add_argument("--known", action="store_true", help="only what the journal has")
     asked = parser.parse_args()
     page = HEADER
@@ -535,6 +568,8 @@ def main() -> None:
             f"`{words}` to those that match `{name}`" for name, words in asked.arguments
         )
         page += f"\nArguments were given: {told_}.\n"
+    if asked.launched:
+        page += f"\nFiles that match `{asked.launched}` were started by themselves.\n"
     if asked.only:
         page += (
             f"\nOf the repositories only files and folders that match `{asked.only}` were run.\n"
@@ -551,7 +586,8 @@ def main() -> None:
             if known := journal.get(name, find):
                 members.append(Told(**known))
         members += scripts(root, asked.only, asked.seconds, journal)
-        commands = walkthroughs(root, asked.only, asked.seconds, journal)
+        seconds = asked.command_seconds or asked.seconds
+        commands = walkthroughs(root, asked.only, seconds, journal, asked.launched)
         page += table(root, members, commands)
     if asked.table:
         asked.table.write_text(page, "utf-8")

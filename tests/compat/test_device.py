@@ -114,6 +114,43 @@ def test_what_a_kernel_prints_stands_among_its_instructions(
         assert said.count("added\n") == 2  # a block has two vector cores
 
 
+BARE = """#include <stdint.h>
+#ifndef AICORE
+#define AICORE [aicore]
+#endif
+extern "C" __global__ AICORE void add(__gm__ float *x, __gm__ float *y, __gm__ float *z);
+extern "C" void call(uint32_t blocks, void *stream, float *x, float *y, float *z)
+{
+    add<<<blocks, nullptr, stream>>>((__gm__ float *)x, (__gm__ float *)y, (__gm__ float *)z);
+}
+"""
+
+
+@needs_compiler
+def test_objects_are_linked_to_a_library(tmp_path: Path) -> None:
+    """One of the assembler, and one of a source that includes no header of the device."""
+    (tmp_path / "launch.cpp").write_text(BARE, "utf-8")
+    (tmp_path / "builder.py").write_text(ADD, "utf-8")
+    commands = """
+python builder.py > add.pto
+ptoas --pto-arch=a3 --enable-insert-sync --enable-tile-op-expand add.pto -o add.o
+bisheng -xcce --cce-aicore-arch=dav-c220-vec -Dcall_EXPORTS -c launch.cpp -o launch.o
+bisheng -shared --cce-fatobj-link -Wl,--no-undefined -o add.so launch.o add.o -L/none -lruntime
+"""
+    env = shell.environment(replace=True)
+    done = subprocess.run(["sh", "-ec", commands], cwd=tmp_path, env=env, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    x, y, z = (np.full((16, 64), n, np.float32) for n in (1, 2, 0))
+    DynamicLibrary(str(tmp_path / "add.so")).call(1, None, shown(x), shown(y), shown(z))
+    assert (z == 3).all()
+
+
+def test_an_object_of_another_compiler_is_told(tmp_path: Path) -> None:
+    (tmp_path / "k.o").write_bytes(bytes(64))
+    with pytest.raises(PtoError, match=r"k\.o is no object that was made here"):
+        asked([str(tmp_path / "k.o"), "-o", "k.so"])
+
+
 def test_scripts_find_a_place_for_headers() -> None:
     """Some move the folder of the tool chain's away, and back."""
     home = Path(shell.environment()["ASCEND_HOME_PATH"])
@@ -146,6 +183,8 @@ def test_other_libraries_are_loaded_as_ever(tmp_path: Path) -> None:
         (["--npu-arch=dav-2201", "--cce-soc-core-type=VectorCore"], "a2a3", "vector"),
         (["--npu-arch=dav-c220-cube", "-D", "MEMORY_BASE"], "a2a3", "cube"),
         (["-DREGISTER_BASE"], "a5", "mix"),
+        (["--cce-aicore-arch=dav-c220-vec"], "a2a3", "vector"),
+        (["--cce-aicore-arch=dav-c310"], "a5", "mix"),
     ],
 )
 def test_the_compiler_is_told_what_it_compiles_for(

@@ -618,3 +618,100 @@ def test_blocks_that_jump_to_each_other_are_refused_by_name() -> None:
             loop.body_region.append()
 
     built(body=body)
+
+
+# ---- what newer libraries ask for ----------------------------------------------------------------
+
+
+def test_a_module_inside_another_holds_functions_of_its_own() -> None:
+    mlir, func = ir(), dialect("func")
+    module = mlir.Module.create()
+    module.operation.attributes["pto.target_arch"] = mlir.StringAttr.get("a5")
+    with mlir.InsertionPoint(module.body):
+        inner = mlir.Operation.create("builtin.module", regions=1)
+        inner.attributes["pto.backend"] = mlir.StringAttr.get("emitc")
+        body = inner.regions[0].blocks.append()
+        func.FuncOp.from_py_func(name="outside")(lambda: None)
+    with mlir.InsertionPoint(body):
+        made = func.FuncOp("inside", func.FunctionType.get([vector(16, 64)], []))
+    with mlir.InsertionPoint(made.add_entry_block()):
+        func.ReturnOp([])
+    assert made.name.value == "inside"
+    assert made.operation.parent.attributes["pto.backend"].value == "emitc"
+    assert made.operation.parent.parent is module
+    assert [each.name.value for each in inner.body.operations] == ["inside"]
+    read = compat.program(module).module
+    assert {f.name: f.unit is not None for f in read.functions} == {
+        "outside": False,
+        "inside": True,
+    }
+    assert 'pto.backend = "emitc"' in str(module)
+    with mlir.InsertionPoint(made.entry_block), pytest.raises(ValueError, match="a module stands"):
+        mlir.Operation.create("builtin.module", regions=1)
+
+
+def test_operations_know_where_they_are_and_can_be_moved() -> None:
+    pto, arith, scf, mlir = (*map(dialect, ("pto", "arith", "scf")), ir())
+    names: list[str] = []
+
+    def body(tile: Any) -> None:
+        one = arith.ConstantOp(mlir.IndexType.get(), 1)
+        loop = scf.ForOp(one, one, one)
+        with mlir.InsertionPoint(loop.body):
+            assert mlir.InsertionPoint.current.block.owner.name == "scf.for"
+            first = pto.TAddOp(tile, tile, tile)
+            second = pto.TMulOp(tile, tile, tile)
+            gone = pto.TSubOp(tile, tile, tile)
+        assert first.operation.parent.name == "scf.for"
+        assert loop.operation.parent.name.value == "k"
+        second.move_before(first)
+        gone.operation.erase()
+        assert gone.operation.parent is None
+        after = arith.ConstantOp(mlir.IndexType.get(), 2)
+        after.move_after(one)
+
+    module = built(vector(16, 64), body=body)
+
+    def note(op: Any) -> Any:
+        names.append(op.name)
+        return mlir.WalkResult.ADVANCE
+
+    module.operation.walk(note)
+    inner = ["pto.tmul", "pto.tadd", "scf.for"]
+    assert names == ["arith.constant", "arith.constant", *inner, "func.return"]
+    names.clear()
+    module.operation.walk(lambda op: (note(op), mlir.WalkResult.INTERRUPT)[1])
+    assert names == ["arith.constant"]
+
+
+def test_types_with_a_shape_are_told_from_others() -> None:
+    mlir, pto = ir(), dialect("pto")
+    f32, unknown = mlir.F32Type.get(), mlir.ShapedType.get_dynamic_size()
+    view = pto.TensorViewType.get([unknown, 4], f32)
+    assert isinstance(view, mlir.ShapedType)
+    assert not isinstance(f32, mlir.ShapedType)
+    assert view.shape == [unknown, 4]
+    layout = mlir.StridedLayoutAttr.get(unknown, [unknown, 1])
+    assert str(mlir.MemRefType.get([4, 4], f32, layout)) == (
+        "memref<4x4xf32, strided<[?, 1], offset: ?>>"
+    )
+    assert str(mlir.StridedLayoutAttr.get(0, [4, 1])) == "strided<[4, 1]>"
+
+
+def test_a_type_is_of_the_class_that_it_is_made_of() -> None:
+    mlir, pto = ir(), dialect("pto")
+    f32 = mlir.F32Type.get()
+    view = pto.TensorViewType.get([4, 4], f32)
+    assert pto.TensorViewType(view) == view
+    assert mlir.FloatType(mlir.Type.parse("f32")) == mlir.Type(f32) == f32
+    for given, other in ((f32, pto.TensorViewType), (view, pto.TileBufType)):
+        with pytest.raises(ValueError, match=f"is no {other.__name__}"):
+            other(given)
+
+
+@pytest.mark.parametrize(("name", "operation"), [("math", "ExpOp"), ("llvm", "GEPOp")])
+def test_dialects_without_operations_here_refuse_each_by_its_name(
+    name: str, operation: str
+) -> None:
+    with pytest.raises(AttributeError, match=f"mlir.dialects.{name} has no {operation}"):
+        getattr(dialect(name), operation)

@@ -8,20 +8,37 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.native.tokens import entries, mentions, with_plain_launches, with_plain_words
 
 LAUNCHES = {
-    "f<<<1, nullptr, s>>>(a, b);": ("1, nullptr, s", "f(a, b)"),
-    "ns::f<int, 4><<<n, 0, s>>>(a);": ("n, 0, s", "ns::f<int, 4>(a)"),
-    "f<A<B<C<int>>>><<<g(1, 2), l2, s>>>(x);": ("g(1, 2), l2, s", "f<A<B<C<int>>>>(x)"),
-    "NAME(f, 3)<T><<<1, 0, s>>>((half*)x);": ("1, 0, s", "NAME(f, 3)<T>((half*)x)"),
-    "f##N<<<blocks[2], 0, s>>>(x);": ("blocks[2], 0, s", "f##N(x)"),
-    "f<(1 > 0)><<<1, 0, s>>>(x);": ("1, 0, s", "f<(1 > 0)>(x)"),
-}
+    "f<<<1, nullptr, s>>>(a, b);": ("1, nullptr, s", "f", "(a, b)"),
+    "ns::f<int, 4><<<n, 0, s>>>(a);": ("n, 0, s", "ns::f<int, 4>", "(a)"),
+    "f<A<B<C<int>>>><<<g(1, 2), l2, s>>>(x);": ("g(1, 2), l2, s", "f<A<B<C<int>>>>", "(x)"),
+    "NAME(f, 3)<T><<<1, 0, s>>>((half*)x);": ("1, 0, s", "NAME(f, 3)<T>", "((half*)x)"),
+    "f##N<<<blocks[2], 0, s>>>(x);": ("blocks[2], 0, s", "f##N", "(x)"),
+    "f<(1 > 0)><<<1, 0, s>>>(x);": ("1, 0, s", "f<(1 > 0)>", "(x)"),
+    "f<<<1, 0, s>>>(p->x + - 1, static_cast<int>(n));": (
+        "1, 0, s", "f", "(p->x + - 1, static_cast<int>(n))"
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", LAUNCHES)
-def test_launches_become_expressions(text: str) -> None:
-    config, call = LAUNCHES[text]
+def test_launches_become_expressions_that_tell_their_arguments(text: str) -> None:
+    config, callee, args = LAUNCHES[text]
+    given = f".given([&](auto&& told) {{ told{args}; }})"
+    call = f"[&]() mutable {{ {callee}{args}; }};"
+    assert with_plain_launches(text, "k.cpp") == f"::ptokit::Launch({config}){given} + {call}"
+
+
+@pytest.mark.parametrize("args", ["(next())", "(n++)", "(-- n)", "(n = 2)", "(n += 2)", "(P{1})"])
+def test_arguments_that_change_something_are_evaluated_by_the_call_alone(args: str) -> None:
+    written = with_plain_launches(f"f<<<1, nullptr, s>>>{args};", "k.cpp")
+    assert written == f"::ptokit::Launch(1, nullptr, s) + [&]() mutable {{ f{args}; }};"
+
+
+def test_arguments_of_a_macro_may_be_anything() -> None:
+    text = "#define GO(...) \\\n  f<<<1, nullptr, s>>>(__VA_ARGS__)\nf<<<1, nullptr, s>>>(x);\n"
     written = with_plain_launches(text, "k.cpp")
-    assert written == f"::ptokit::Launch({config}) + [&]() mutable {{ {call}; }};"
+    assert written.count("given") == 1
+    assert "told(x)" in written
 
 
 @pytest.mark.parametrize("text", ['"a<<<1>>>(b)"', "// f<<<1>>>(b)", 'R"(f<<<1>>>(b))"', "a << b"])
@@ -30,7 +47,8 @@ def test_what_only_looks_like_a_launch_stays(text: str) -> None:
 
 
 def test_lines_stay_where_they_are() -> None:
-    text = "void f() {\n  k<int,\n    3>\n    <<<1,\n nullptr, s>>>(a,\n b);\n}\nint last;\n"
+    args = "(a, // one\n b);"
+    text = "void f() {\n  k<int,\n    3>\n    <<<1,\n nullptr, s>>>" + args + "\n}\nint last;\n"
     written = with_plain_launches(text, "k.cpp")
     assert written.index("int last") > 0
     assert written[: written.index("int last")].count("\n") == text.count("\n") - 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ptokit.base.diagnostics import ProgramError
+from ptokit.base.diagnostics import ProgramError, PtoError
 from ptokit.base.enums import TileType
 from ptokit.from_text import load, loads
 from ptokit.ir.types import TileBufType
@@ -72,16 +73,16 @@ def test_a_gather_by_one_threshold_with_its_offset_as_an_attribute(
     assert count[0] == compare(x, 2).sum()
 
 
-def test_a_merge_with_constant_counts_runs() -> None:
+def merge(parameter: str = "", constant: str = "") -> str:
     lists = f"{tile('f32', 128)}, {tile('f32', 128)}, {tile('f32', 256)}"
-    text = (
-        "func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %z: !pto.ptr<f32>) {"
+    return (
+        f"func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %z: !pto.ptr<f32>{parameter}) {{"
         + VIEWS
         + flat("x", "f32", 128)
         + flat("y", "f32", 128)
         + flat("z", "f32", 256)
         + f"  %room = pto.alloc_tile : {tile('f32', 256)}\n"
-        + "  %counts = arith.constant dense<[64, 64, 0, 0]> : vector<4xi16>\n"
+        + constant
         + load_of("x", "f32", 128)
         + load_of("y", "f32", 128)
         + f"  pto.tmrgsort ins(%tx, %ty, %room {{exhausted = false}} : {lists}) "
@@ -89,12 +90,61 @@ def test_a_merge_with_constant_counts_runs() -> None:
         + store_of("z", "f32", 256)
         + "  return\n}"
     )
-    rng = np.random.default_rng(0)
-    records = np.zeros((2, 64, 2), "f4")
-    records[:, :, 0] = -np.sort(-rng.standard_normal((2, 64)).astype("f4"), axis=1)
-    merged = np.zeros((128, 2), "f4")
-    loads(text)["k"][1](records[0].reshape(-1), records[1].reshape(-1), merged.reshape(-1))
-    assert np.array_equal(merged[:, 0], -np.sort(-records[:, :, 0].reshape(-1)))
+
+
+CONSTANT = "  %counts = arith.constant dense<[64, 64, 0, 0]> : vector<4xi16>\n"
+PARAMETER = ", %counts: vector<4xi16>"
+
+
+@pytest.mark.parametrize("on", ["reference", "stepwise", "fast"])
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_merge_counts_in_a_constant_or_a_parameter(is_given: bool, on: str) -> None:
+    kernel = loads(merge(PARAMETER) if is_given else merge(constant=CONSTANT))["k"]
+    for seed in range(3):  # the last ones are repeated, where the engine does that
+        rng = np.random.default_rng(seed)
+        records = np.zeros((2, 64, 2), "f4")
+        records[:, :, 0] = -np.sort(-rng.standard_normal((2, 64)).astype("f4"), axis=1)
+        merged, counts = np.zeros((128, 2), "f4"), np.array([64, 64, 0, 0], "i2")
+        given = [records[0].reshape(-1), records[1].reshape(-1), merged.reshape(-1)]
+        kernel[1](*given, *[counts] * is_given, engine=on)
+        assert np.array_equal(merged[:, 0], -np.sort(-records[:, :, 0].reshape(-1)))
+        assert counts.tolist() == [64, 64, 0, 0]  # a copy is passed
+
+
+def test_tiles_that_share_bytes_with_the_scratch_of_a_merge_wait_for_it() -> None:
+    """The scratch of the first merge becomes the result of the second one."""
+    lists = f"{tile('f32', 128)}, {tile('f32', 128)}, {tile('f32', 256)}"
+    merging = (
+        "  pto.tmrgsort ins(%tx, %tx, {0} {{exhausted = false}} : {1}) "
+        "outs({2}, %counts : {3}, vector<4xi16>)\n"
+    )
+    text = (
+        "func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %z: !pto.ptr<f32>) {"
+        + VIEWS
+        + flat("x", "f32", 128)
+        + flat("y", "f32", 256)
+        + flat("z", "f32", 256)
+        + "".join(f"  %{n} = pto.alloc_tile : {tile('f32', 256)}\n" for n in ("one", "two"))
+        + CONSTANT
+        + load_of("x", "f32", 128)
+        + merging.format("%one", lists, "%ty", tile("f32", 256))
+        + merging.format("%two", lists, "%tz", tile("f32", 256))
+        + store_of("y", "f32", 256)
+        + store_of("z", "f32", 256)
+        + "  return\n}"
+    )
+    kernel = loads(text)["k"]
+    x, y, z = (np.zeros(n, "f4") for n in (128, 256, 256))
+    assert kernel[1](x, y, z, target="a2a3").warnings == ()
+
+
+@pytest.mark.parametrize(
+    "counts", [np.zeros(3, "i2"), np.zeros(4, "f4"), [[1, 2], [3, 4]], 7], ids=repr
+)
+def test_a_parameter_of_counts_takes_four_whole_numbers(counts: Any) -> None:
+    x, y, z = (np.zeros(n, "f4") for n in (128, 128, 256))
+    with pytest.raises(PtoError, match=r"%counts is a list of four counts, vector<4xi16>"):
+        loads(merge(PARAMETER))["k"][1](x, y, z, counts)
 
 
 def test_scale_tiles_lie_in_the_memory_their_use_asks_for() -> None:

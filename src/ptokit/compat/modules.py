@@ -24,7 +24,9 @@ from ptokit.ir.instructions import OP_CLASSES
 from ptokit.ir.types import ScalarType
 from ptokit.ir.typetext import parse_type
 
-DIALECTS = sorted({name.partition(".")[0] for name in DEFINITIONS} | {"builtin"})
+# Dialects without operations here are imported by libraries that use few of theirs, or none.
+_EMPTY = {"builtin", "llvm", "math"}
+DIALECTS = sorted({name.partition(".")[0] for name in DEFINITIONS} | _EMPTY)
 # Enumerations of which the bindings have the members as names of the dialect.
 _LOOSE = ("sync_op_type", "event")
 
@@ -145,8 +147,12 @@ def _create(
     regions: int = 0,
     loc: object = None,
     ip: InsertionPoint | None = None,
-) -> Operation:
+) -> Operation | structure.InnerModule:
     """`Operation.create`: an operation by its name, with operands as the generic form has them."""
+    if name == structure.InnerModule.name:
+        made = structure.InnerModule.create(ip)
+        made.attributes.update(attributes or {})
+        return made
     attrs = dict(attributes or {})
     sizes = attrs.pop("operandSegmentSizes", None)
     values = list(operands or ())
@@ -241,5 +247,6 @@ def ir() -> ModuleType:
         Operation=type("Operation", (parts.Operation,), {"create": staticmethod(_create)}),
         Region=parts.Region,
         Value=parts.Value,
+        WalkResult=parts.WalkResult,
     )
     return found

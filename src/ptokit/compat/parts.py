@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from enum import Enum
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -82,6 +83,11 @@ class Block:
     def operations(self) -> list[Operation]:
         return [Operation(op) for op in self.ours.ops]
 
+    @property
+    def owner(self) -> Any:
+        """The operation or the function whose body it is; None: nobody's yet."""
+        return _holder(self.ours)
+
     def add_argument(self, type_: Type, loc: object = None) -> Value:
         made = core.Value(f"arg{len(self.ours.args)}", type_.ours, self.ours, here())
         self.ours.args.append(made)
@@ -129,6 +135,14 @@ class Region:
         return (self[n] for n in range(len(self)))
 
 
+class WalkResult(Enum):
+    """What a function that is called for every operation answers."""
+
+    ADVANCE = 0
+    INTERRUPT = 1
+    SKIP = 2
+
+
 class Operation:
     """An operation that was made; the bindings have two classes for one, which this is both of."""
 
@@ -138,6 +152,33 @@ class Operation:
     @property
     def operation(self) -> Operation:
         return self
+
+    opview = operation
+
+    @property
+    def parent(self) -> Any:
+        """The operation or the function that it stands in; None: it was taken out."""
+        home = _found_home(self.ours)
+        return None if home is None else _holder(home)
+
+    def erase(self) -> None:
+        """Take it out of its block."""
+        self._taken_out()
+
+    def move_before(self, other: Operation) -> None:
+        """Put it in front of another operation."""
+        self._taken_out()
+        InsertionPoint(other).insert(self)
+
+    def move_after(self, other: Operation) -> None:
+        """Put it behind another operation."""
+        self._taken_out()
+        ops = _home(other.ours).ours.ops
+        ops.insert(1 + next(n for n, each in enumerate(ops) if each is other.ours), self.ours)
+
+    def _taken_out(self) -> None:
+        ops = _home(self.ours).ours.ops
+        ops[:] = [each for each in ops if each is not self.ours]
 
     @property
     def name(self) -> str:
@@ -184,12 +225,25 @@ class Operation:
             raise AttributeError(f"{self.ours.name} has no {name}")
         return Value(found)
 
+    def walk(self, callback: Callable[[Operation], WalkResult], *_: object) -> None:
+        """Call a function for all operations inside, then for this one, until it has enough."""
+        walk([*self.ours.regions], callback)
+        callback(self)
+
     def verify(self) -> bool:
         """Mistakes of one operation are told when it is made."""
         return True
 
     def __str__(self) -> str:
         return repr(self.ours)
+
+
+def walk(blocks: Sequence[core.Block], callback: Callable[[Operation], WalkResult]) -> bool:
+    """Call a function for all operations of blocks, inner ones first; whether to go on."""
+    for op in [op for block in blocks for op in block.ops]:
+        if not walk(op.regions, callback) or callback(Operation(op)) is WalkResult.INTERRUPT:
+            return False
+    return True
 
 
 def plain(given: Any) -> Any:
@@ -203,7 +257,14 @@ def plain(given: Any) -> Any:
 # ---- where operations go -------------------------------------------------------------------------
 
 
-class InsertionPoint:
+class _Points(type):
+    @property
+    def current(cls) -> InsertionPoint:
+        """The one in force."""
+        return current_point()
+
+
+class InsertionPoint(metaclass=_Points):
     """The end of a block, or the place in front of an operation of it."""
 
     stack: ClassVar[list[InsertionPoint]] = []
@@ -241,20 +302,36 @@ MODULES: list[Any] = []  # that programs have made, in order
 
 def _home(op: core.Op) -> Block:
     """The block that an operation is in."""
-    open_ = (point.block.ours for point in reversed(InsertionPoint.stack))
-    bodies = (f.body for module in reversed(MODULES) for f in module.ours.functions if f.body)
-    for block in (*open_, *bodies):
-        for each in _blocks(block):
-            if any(other is op for other in each.ops):
-                return Block(each)
-    raise ValueError(f"{op.name} is in no block: an operation that was made nowhere")
+    found = _found_home(op)
+    if found is None:
+        raise ValueError(f"{op.name} is in no block: an operation that was made nowhere")
+    return Block(found)
 
 
-def _blocks(block: core.Block) -> Iterator[core.Block]:
-    yield block
+def _found_home(op: core.Op) -> core.Block | None:
+    inside = (block for block, _ in _all_blocks() if any(each is op for each in block.ops))
+    return next(inside, None)
+
+
+def _holder(block: core.Block) -> Any:
+    return next((held for each, held in _all_blocks() if each is block), None)
+
+
+def _all_blocks() -> Iterator[tuple[core.Block, Any]]:
+    """The blocks of all that is being built, and whose they are; nobody's: they are open only."""
+    for module in reversed(MODULES):
+        for function in module.functions:
+            if function.ours.body is not None:
+                yield from _blocks(function.ours.body, function)
+    for point in reversed(InsertionPoint.stack):
+        yield from _blocks(point.block.ours, None)
+
+
+def _blocks(block: core.Block, holder: Any) -> Iterator[tuple[core.Block, Any]]:
+    yield block, holder
     for op in block.ops:
         for region in op.regions:
-            yield from _blocks(region)
+            yield from _blocks(region, Operation(op))
 
 
 def _in_front(block: Block, number: int) -> InsertionPoint:

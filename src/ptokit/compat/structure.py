@@ -16,15 +16,17 @@ from ptokit.compat.parts import (
     Operation,
     Region,
     Value,
+    WalkResult,
     current_point,
     here,
     insert,
     plain,
+    walk,
 )
-from ptokit.compat.types import FunctionType, Type
+from ptokit.compat.types import Context, FunctionType, Type
 from ptokit.from_text import Program, loads
 from ptokit.ir import core
-from ptokit.ir.attributes import SymbolAttr
+from ptokit.ir.attributes import StringAttr, SymbolAttr
 from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.dialects.scf import CONDITION, FOR, IF, WHILE, YIELD
 from ptokit.ir.parser import parse
@@ -38,15 +40,69 @@ class MLIRError(ProgramError):
 
 
 class _Body(Block):
-    """The top level of a module: it holds functions."""
+    """The top level of a module, or of one inside it: it holds functions, and modules."""
 
-    def __init__(self, module: core.Module) -> None:
+    def __init__(self, module: core.Module, unit: core.Unit | None = None) -> None:
         super().__init__(core.Block())
-        self.module = module
+        self.module, self.unit = module, unit
 
     @property
     def operations(self) -> list[Any]:
-        return [FuncOp.over(f) for f in self.module.functions]
+        found: dict[int, Any] = {}  # a module once, by the first of its functions
+        for each in self.module.functions:
+            if each.unit is self.unit:
+                found[id(each)] = FuncOp.over(each)
+            elif self.unit is None and each.unit is not None:
+                found.setdefault(id(each.unit), InnerModule(self.module, each.unit))
+        return list(found.values())
+
+
+class InnerModule:
+    """A module inside that of the program: its functions have names of their own."""
+
+    name = "builtin.module"
+
+    def __init__(self, module: core.Module, unit: core.Unit) -> None:
+        self._module, self._unit = module, unit
+
+    @property
+    def parent(self) -> Module:
+        """The module of the program."""
+        return next(each for each in MODULES if each.ours is self._module)
+
+    @staticmethod
+    def create(ip: InsertionPoint | None = None) -> InnerModule:
+        """One where operations go, which must be a module itself."""
+        block = (ip or current_point()).block
+        if not isinstance(block, _Body) or block.unit is not None:
+            raise ValueError("a module stands inside a function, or a module inside another one")
+        return InnerModule(block.module, core.Unit(dict(block.module.attrs)))
+
+    @property
+    def operation(self) -> InnerModule:
+        return self
+
+    @property
+    def attributes(self) -> Attributes:
+        return Attributes(self._unit.attrs)
+
+    @property
+    def regions(self) -> list[InnerModule]:
+        return [self]
+
+    @property
+    def blocks(self) -> InnerModule:
+        return self
+
+    def append(self) -> _Body:
+        return self.body
+
+    def __getitem__(self, number: int) -> _Body:
+        return [self.body][number]
+
+    @property
+    def body(self) -> _Body:
+        return _Body(self._module, self._unit)
 
 
 class Module:
@@ -76,6 +132,23 @@ class Module:
         return self
 
     @property
+    def parent(self) -> None:
+        return None
+
+    @property
+    def context(self) -> Context:
+        return Context.current
+
+    @property
+    def functions(self) -> list[FuncOp]:
+        """All of them, those of modules inside as well."""
+        return [FuncOp.over(each) for each in self.ours.functions]
+
+    @property
+    def regions(self) -> list[list[_Body]]:
+        return [[self.body]]
+
+    @property
     def attributes(self) -> Attributes:
         return Attributes(self.ours.attrs)
 
@@ -102,6 +175,10 @@ class Module:
             if function.body is not None:
                 end_bodies(function.body)
         return loads(print_module(self.ours, origins=True), str(self.ours.location.file))
+
+    def walk(self, callback: Callable[[Operation], WalkResult], *_: object) -> None:
+        """Call a function for every operation of the functions."""
+        walk([f.body for f in self.ours.functions if f.body is not None], callback)
 
     def get_asm(self, *_: object, **__: object) -> str:
         return str(self)
@@ -137,6 +214,7 @@ class FuncOp:
         block = (ip or current_point()).block
         if not isinstance(block, _Body):
             raise ValueError(f"func.func @{name} stands inside a function")
+        self.ours.unit = block.unit
         block.module.functions.append(self.ours)
 
     @staticmethod
@@ -172,6 +250,13 @@ class FuncOp:
         return self
 
     @property
+    def parent(self) -> Module | InnerModule:
+        """The module that it stands in."""
+        held = (m for m in MODULES if any(f is self.ours for f in m.ours.functions))
+        module: Module = next(held)
+        return module if self.ours.unit is None else InnerModule(module.ours, self.ours.unit)
+
+    @property
     def attributes(self) -> Attributes:
         return Attributes(self.ours.attrs)
 
@@ -180,8 +265,8 @@ class FuncOp:
         return self.entry_block.arguments
 
     @property
-    def name(self) -> str:
-        return self.ours.name
+    def name(self) -> StringAttr:
+        return StringAttr(self.ours.name)
 
     @property
     def type(self) -> FunctionType:
@@ -227,7 +312,7 @@ class CallOp(Operation):
 
     def __init__(self, first: Any, second: Any, third: Any = None, **named: Any) -> None:
         if isinstance(first, FuncOp):
-            results, callee, args = first.type.results, first.name, second
+            results, callee, args = first.type.results, first.ours.name, second
         else:
             results, callee, args = first, second, third
         symbol = callee if isinstance(callee, SymbolAttr) else SymbolAttr(str(callee))

@@ -41,6 +41,8 @@ class Type:
     """A type; `ours` is the one of the program."""
 
     def __init__(self, of: Type | kinds.Type) -> None:
+        if isinstance(of, Type) and not isinstance(wrapped(of.ours), type(self)):
+            raise ValueError(f"{of} is no {type(self).__name__}")  # libraries ask so what it is
         self.ours: kinds.Type = of.ours if isinstance(of, Type) else of
 
     @classmethod
@@ -171,6 +173,25 @@ class PtrType(Type):
             memories = {kind: memory for memory, kind in kinds.MEMORY_NAMES.items()}
             space = memories[memory_space.value]
         return wrapped(kinds.PtrType(_scalar(element), space))
+
+
+class _WithShape(type):
+    """Classes of types: `isinstance` asks for a shape."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Type) and getattr(instance, "shape", None) is not None
+
+
+class ShapedType(metaclass=_WithShape):
+    """Any type with a shape, and the number that stands in it for a size that is not known."""
+
+    @staticmethod
+    def get_dynamic_size() -> int:
+        return DYNAMIC
+
+    @staticmethod
+    def get_dynamic_stride_or_offset() -> int:
+        return DYNAMIC
 
 
 class _View(Type):
@@ -542,6 +563,27 @@ class DenseI64ArrayAttr(metaclass=_Kind):
     @staticmethod
     def get(items: Sequence[int], context: object = None) -> ours.Attribute:
         return _numbers(items, kinds.I64)
+
+
+class StridedLayoutAttr:
+    """How the elements of a `memref` lie: `strided<[?, 1], offset: ?>`."""
+
+    def __init__(self, offset: int, strides: Sequence[int]) -> None:
+        self.offset, self.strides = offset, list(strides)
+
+    @classmethod
+    def get(cls, offset: int, strides: Sequence[int], context: object = None) -> StridedLayoutAttr:
+        return cls(offset, strides)
+
+    @classmethod
+    def get_fully_dynamic(cls, rank: int, context: object = None) -> StridedLayoutAttr:
+        unknown = ShapedType.get_dynamic_stride_or_offset()
+        return cls(unknown, [unknown] * rank)
+
+    def __str__(self) -> str:
+        strides = ", ".join("?" if n < 0 else str(n) for n in self.strides)
+        behind = f", offset: {'?' if self.offset < 0 else self.offset}" if self.offset else ""
+        return f"strided<[{strides}]{behind}>"
 
 
 def _numbers(items: Sequence[int], of: kinds.ScalarType) -> ours.ArrayAttr:

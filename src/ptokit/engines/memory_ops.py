@@ -11,12 +11,20 @@ from ptokit.base.dtypes import i8
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic
-from ptokit.engines.values import Form, SlotView, View, dense, element_of, layout_of
+from ptokit.engines.values import (
+    COUNTS,
+    Form,
+    SlotView,
+    View,
+    counts_of,
+    dense,
+    element_of,
+    layout_of,
+)
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import Definition, arith, func, memory, system
 from ptokit.ir.types import ConvTileType, MultiTileType, TileBufType
-from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import Pointer, TileObject
@@ -365,14 +373,12 @@ def _dense(run: Interpreter, op: Op, frame: Frame) -> None:
 def _constant(op: Op) -> Step:
     """Four constant counts are a list of executed records; other constants are numbers."""
     value = op.attrs["value"]
-    if not isinstance(value, DenseAttr) or str(value.type) != "vector<4xi16>":
+    if not isinstance(value, DenseAttr) or str(value.type) != COUNTS:
         return arithmetic(op)
-    counts = [int(n) & 0xFFFF for n in value.numbers]
+    counts = [int(n) for n in value.numbers]
 
     def step(run: Interpreter, frame: Frame) -> None:
-        executed = MrgSortExecutedNumList()
-        executed.set(counts * 4 if len(counts) == 1 else counts)
-        frame[op.result] = executed
+        frame[op.result] = counts_of(counts)
 
     return step
 

@@ -22,10 +22,12 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.arithmetic import bits_of, round_to, wrap
 from ptokit.ir.core import Function, Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
+from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.foreign import as_number
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 
 Frame = dict[Value, Any]  # what each value of a running function is
+COUNTS = "vector<4xi16>"  # how many records a merge took from each list
 
 
 class Form:
@@ -169,12 +171,39 @@ def _argument(param: Value, given: Any) -> Any:
         isinstance(type_, ShapedType) and type_.kind != "memref"
     ):
         return _view(param, type_, given)
+    if str(type_) == COUNTS:
+        return _counts(param, given)
     raise fail(
         "argument-type",
         f"%{param.name} of type {type_} cannot be passed from outside",
-        fix="kernel parameters are pointers, memrefs in global memory and numbers",
+        fix=f"kernel parameters are pointers, memrefs in global memory, numbers and {COUNTS}",
         site=param.location,
     )
+
+
+def counts_of(numbers: Sequence[int]) -> MrgSortExecutedNumList:
+    """Four counts of executed records; one number stands for all of them."""
+    found = MrgSortExecutedNumList()
+    counts = [number & 0xFFFF for number in numbers]
+    found.set(counts * 4 if len(counts) == 1 else counts)
+    return found
+
+
+def _counts(param: Value, given: Any) -> MrgSortExecutedNumList:
+    """Counts by value: whoever passes them does not see what becomes of them."""
+    try:
+        numbers = np.asarray(given)
+    except ValueError:  # of rows that are not equally long
+        numbers = np.zeros(0, np.int16)
+    if numbers.dtype.kind not in "iu" or numbers.shape != (4,):
+        raise fail(
+            "argument-type",
+            f"%{param.name} is a list of four counts, {COUNTS}",
+            got=[("given", f"{type(given).__name__} of shape {numbers.shape}")],
+            fix="np.zeros(4, np.int16)",
+            site=param.location,
+        )
+    return counts_of(numbers.tolist())
 
 
 def _scalar(param: Value, type_: ScalarType, given: Any) -> Any:

@@ -29,6 +29,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.location import Location
+from ptokit.base.patterns import regex
 from ptokit.isa.effects import Reach
 from ptokit.isa.targets import TARGETS, Target
 from ptokit.native import headers, sources, tokens
@@ -54,6 +55,7 @@ _OF_KERNELS = ("__global__", "AICORE", "aicore", "__aicore__")  # words that cod
 # Symbolic: what a library has it uses, also where another one has the same for another core.
 _LINKING = ("-shared", "-Wl,-Bsymbolic")
 _MOST_ERRORS = 8
+_OTHERS_INCLUDED = regex(r"#\s*include\s*[<\"](?!c?std\w+(\.h)?[>\"])")  # than those of C
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,9 @@ def made(unit: Unit, number: int, target: Target, core: str) -> Path:
     macros = (f"-D{each}" for each in (*_macros(target, core), *unit.defines))
     has_kernels = any(tokens.mentions(text, _OF_KERNELS) for text in texts.values())
     watching = (*tool.watching, "-fno-threadsafe-statics") if has_kernels else ()
-    flags = [*_FLAGS, *watching, *macros]
+    # The compiler of a device knows words such as __gm__ by itself; here a header says them.
+    is_bare = has_kernels and not any(map(_OTHERS_INCLUDED.search, texts.values()))
+    flags = [*_FLAGS, *watching, *macros, *(("-include", headers.FIRST) if is_bare else ())]
     key = hashlib.sha256()
     for part in (tool.version, headers.digest(), *flags, entries, *map(str, unit.includes)):
         key.update(f"{part}\0".encode())

@@ -24,6 +24,7 @@ from ptokit.isa.spec import Attr, Insn, enumerations
 from ptokit.native import scopes
 
 _OWN = "ptokit.native"
+FIRST = "pto/pto-inst.hpp"
 _GUARD = "#pragma once\n"
 # Numbers, not an enumeration: kernels keep them in small integers.
 _PLAIN = (Direction,)
@@ -276,9 +277,9 @@ MAIN = f"""{_GUARD}#include <ptokit/kernel.hpp>
 @cache
 def files() -> Mapping[str, str]:
     """All files of the include folder."""
-    found = {"pto/pto-inst.hpp": MAIN}
+    found = {FIRST: MAIN}
     found[WORKSPACES] = f"{_GUARD}#include <ptokit/workspaces.hpp>\n"
-    found["kernel_operator.h"] = f"{_GUARD}#include <pto/pto-inst.hpp>\n"
+    found["kernel_operator.h"] = f"{_GUARD}#include <{FIRST}>\n"
     folder = resources.files(_OWN).joinpath("include")
     for part in ("ptokit", "acl", "runtime", "gtest"):
         for each in folder.joinpath(part).iterdir():

@@ -18,13 +18,14 @@ from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import Diagnostic, PtoError, fail
 from ptokit.base.location import foreign_site
 from ptokit.base.namedtuple import NamedTuple
-from ptokit.frontend.launch import Options, run
+from ptokit.frontend.launch import Options, Outcome, run
 from ptokit.frontend.session import current, running
 from ptokit.isa.targets import Target
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.scheduler import MOST_BLOCKS
 from ptokit.native.library import BODY, CARRY_OUT, CppSite, Library
 from ptokit.native.records import Memory
+from ptokit.native.repeating import MODE, Repeating, always_does_the_same, given
 from ptokit.native.runtime import PLACE, Runtime
 
 LAUNCH, ALLOCATE, RELEASE, CASE = -1, -7, -8, -13
@@ -52,7 +53,7 @@ class Device:
     options: Options  # of each launch, but for its grid
     is_absent: bool = False  # kernels are left out: a control of the program's own checks
     # What stands in the place of the machine of a core (recording.InItsPlace): to watch or change.
-    in_place_of: Callable[[Any], Any] = lambda machine: machine
+    in_place_of: Callable[[Any], Any] | None = None
 
 
 class Host:
@@ -69,6 +70,7 @@ class Host:
         self._device = device
         self._tell = tell
         self._memory = Memory([]) if memory is None else memory
+        self._repeating = Repeating()
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
         self._connect()
 
@@ -120,8 +122,11 @@ class Host:
         held = (each for each in all_of_them if each.holds(pcs[0]))
         return next(held, all_of_them[0]).site(pcs)
 
-    def _launch(self, site: CppSite, blocks: int, name: int, _: int, closure: int) -> int:
-        if self._device.is_absent:
+    def _launch(
+        self, site: CppSite, blocks: int, name: int, _: int, closure: int, count: int, *told: int
+    ) -> int:
+        device = self._device
+        if device.is_absent:
             return 0
         if not 0 < blocks <= MOST_BLOCKS:
             raise fail(
@@ -133,24 +138,31 @@ class Host:
         wanted = ctypes.string_at(name)
         parts = {k: each for k, each in self._libraries.items() if wanted in each.parts}
         others = {k: each for k, each in self._libraries.items() if k not in parts}
-        host = Runtime({_core(k): each for k, each in parts.items()}, self._memory, others)
 
-        def body() -> None:
-            with running(self._device.in_place_of(current())):
-                host.entered(lambda: BODY(host.library.parts[wanted])(closure))()
+        def run_(options: Options) -> Outcome:
+            host = Runtime({_core(k): each for k, each in parts.items()}, self._memory, others)
 
-        options, target = self._device.options, self._device.target
+            def body() -> None:
+                machine = current()
+                with running(device.in_place_of(machine) if device.in_place_of else machine):
+                    host.entered(lambda: BODY(host.library.parts[wanted])(closure))()
+
+            return run(dict.fromkeys(map(_core, parts), body), device.target, MODE, options)
+
+        asked = None
+        if device.in_place_of is None and always_does_the_same(parts.values()):
+            asked = given(wanted, blocks, count, told, self._memory)
+        options = replace(device.options, grid=blocks)
         token = foreign_site.set(site)
         try:
-            cores = dict.fromkeys(map(_core, parts), body)
-            outcome = run(cores, target, "manual", replace(options, grid=blocks))
+            found = self._repeating.launched(asked, self._memory, options, device.target, run_)
         finally:
             foreign_site.reset(token)
             for each in parts.values():
                 each.watch(())
             self._connect()
-        if outcome.warnings:
-            self._tell(Found(outcome.warnings))
+        if found:
+            self._tell(Found(found))
         return 0
 
 

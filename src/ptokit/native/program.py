@@ -96,7 +96,7 @@ def execute(
     folder: Path | None = None,
     output: Path | int | None = None,
     told: Callable[[Diagnostic], None] | None = None,
-    in_place_of: Callable[[Any], Any] = lambda machine: machine,
+    in_place_of: Callable[[Any], Any] | None = None,
 ) -> Ran:
     """Compile a program and run it, in `folder`; its output goes to a file, or a stream by number.
 

@@ -55,6 +55,7 @@ class Memory:
     def __init__(self, arrays: Iterable[Any]) -> None:
         self._buffers: list[GmBuffer] = []
         self._starts: list[int] = []
+        self.reached: set[int] = set()  # where arrays begin that pointers were made into
         for each in arrays:
             self.add(GmBuffer(each))
 
@@ -76,18 +77,25 @@ class Memory:
         ends = (each.base + each.nbytes for each in self._buffers)
         return [at for span in zip(self._starts, ends, strict=True) for at in span]
 
+    def holding(self, address: int) -> GmBuffer | None:
+        """The array that an address leads into, or right behind."""
+        at = bisect_right(self._starts, address) - 1
+        found = self._buffers[at] if at >= 0 else None
+        return found if found is not None and address <= found.base + found.nbytes else None
+
     def pointer(self, address: int, element: DType) -> Pointer | None:
         if not address:
             return None
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address > self._starts[at] + self._buffers[at].nbytes:
+        found = self.holding(address)
+        if found is None:
             raise fail(
                 "gm-pointer",
                 "a pointer leads to no array that the kernel was given",
                 got=[("address", hex(address))],
                 fix="pass the array as an argument, or allocate it with aclrtMalloc",
             )
-        return Pointer(self._buffers[at], element, address - self._starts[at])
+        self.reached.add(found.base)
+        return Pointer(found, element, address - found.base)
 
 
 class Call(NamedTuple):

@@ -74,7 +74,7 @@ def staged(
             head, quoted, angled = match.groups()
             name = quoted or angled
             if _OURS.match(name):
-                return f"{head}<{name if name == headers.WORKSPACES else 'pto/pto-inst.hpp'}>"
+                return f"{head}<{name if name == headers.WORKSPACES else headers.FIRST}>"
             other = _resolved(path, quoted or "", angled or "", folders)
             return f'{head}"{copies[other]}"' if other is not None else match.group()
 

@@ -11,11 +11,13 @@ import struct
 from pathlib import Path
 
 from ptokit.base.namedtuple import NamedTuple
+from ptokit.base.patterns import regex
 from ptokit.native.lines import sections_of
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _AN_OBJECT = 1
 _OURS = "ptokit"  # the header's own are of the process
+_BROUGHT_ALONG = regex(r"DW\.ref\..*|completed\.\d+")  # by the compiler, for the process
 
 
 class Variable(NamedTuple):
@@ -34,7 +36,8 @@ def variables(path: Path) -> list[Variable]:
     for symbol in _SYMBOL.iter_unpack(sections[".symtab"].data if names else b""):
         name, info, _, place, offset, size = symbol
         text = names[name : names.index(0, name)].decode("utf-8", "replace")
-        if info & 0xF == _AN_OBJECT and place in places and size and _OURS not in text:
+        is_own = _OURS not in text and not _BROUGHT_ALONG.fullmatch(text)
+        if info & 0xF == _AN_OBJECT and place in places and size and is_own:
             found.add(Variable(offset, size))
     return sorted(found)
 
@@ -46,6 +49,11 @@ class Statics:
         self._places = [(base + offset, size) for offset, size in variables(path)]
         self._kept: dict[int | None, list[bytes]] = {}
         self._owner: int | None = None  # None: the host
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is any."""
+        return bool(self._places)
 
     def become(self, core: int | None) -> None:
         """Let them be those of a core, which begins with what the host has."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from ptokit.base.dataclass import dataclass
 from ptokit.base.diagnostics import PtoError, fail
@@ -254,9 +255,36 @@ def with_plain_launches(text: str, file: str) -> str:
             callee = text[words[start].start : word.start]
             config = text[word.end : words[close].start]
             args = text[words[opened].start : words[closed].end]
-            written = f"::ptokit::Launch({config}) + [&]() mutable {{ {callee}{args}; }}"
+            told, values = "", words[opened : closed + 1]
+            if _are_plain(values) and not _is_in_macro(text, word.start):
+                told = f".given([&](auto&& told) {{ told{_on_one_line(values)}; }})"
+            written = f"::ptokit::Launch({config}){told} + [&]() mutable {{ {callee}{args}; }}"
             cuts.append((words[start].start, words[closed].end, written))
     return _cut(text, cuts)
+
+
+def _are_plain(words: list[Token]) -> bool:
+    """Whether arguments can be evaluated once more: nothing in them is called or changed."""
+    for before, word in pairwise(words):
+        is_called = word.text == "(" and before.kind == "word"
+        is_stepped = before.text == word.text and word.text in "+-"
+        if is_called or is_stepped or word.text in ("=", "{"):
+            return False
+    return True
+
+
+def _on_one_line(words: list[Token]) -> str:
+    """Words as they are written, without line ends and comments."""
+    gaps = [" " if a.end < b.start else "" for a, b in pairwise(words)]
+    return "".join(word.text + gap for word, gap in zip(words, [*gaps, ""], strict=True))
+
+
+def _is_in_macro(text: str, at: int) -> bool:
+    """Whether a place is part of a macro, whose words may stand for others."""
+    start = text.rfind("\n", 0, at) + 1
+    while start > 1 and text[start - 2] == "\\":
+        start = text.rfind("\n", 0, start - 1) + 1
+    return text[start:at].lstrip().startswith("#")
 
 
 def _launch(words: list[Token], at: int) -> tuple[int, int, int, int] | None:

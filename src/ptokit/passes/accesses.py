@@ -207,20 +207,15 @@ def _stretch(op: Op, value: Value, declared: Operand, known: Known) -> int:
 
 def _is_idle(declared: Operand, op: Op, known: Known) -> bool:
     """Whether an operand is scratch that this target only asks for."""
-    if declared.role != "tmp" or declared.lost is None:
-        return False
-    try:
-        return not declared.is_lost(facts_of(op, known))
-    except Unknown:
-        return False
+    is_asked_for = declared.role == "tmp" and declared.lost is not None
+    return is_asked_for and not _is_destroyed(declared, op, known)
 
 
-def _is_destroyed(source: Operand, op: Op, known: Known) -> bool:
-    """Whether an instruction leaves nothing in what it reads, as far as that is known."""
-    if source.lost is None:
-        return False
+def _is_destroyed(declared: Operand, op: Op, known: Known) -> bool:
+    """Whether an instruction overwrites what it may only read, or a part, as far as is known."""
+    asked = [a for a in (declared.lost, declared.unspecified, declared.zeroed) if a is not None]
     try:
-        return source.lost(facts_of(op, known))
+        return any(each(facts_of(op, known)) for each in asked)
     except Unknown:
         return True
 

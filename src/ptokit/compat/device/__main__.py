@@ -13,8 +13,11 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.base.entry import hide_frames
 from ptokit.base.usercode import compiled
 from ptokit.compat.device import libraries, shell
+from ptokit.compat.device.libraries import Asked
 
 _WITH_VALUE = ("-o", "--pto-arch", "--pto-level", "--target")
+# How instructions become code of registers: here they are instructions.
+_OF_REGISTERS = ("--enable-tile-op-expand", "--pto-backend")
 
 
 def python(words: list[str]) -> None:
@@ -48,7 +51,12 @@ def ptoas(words: list[str]) -> None:
     has_file = any(n not in valued and (not w.startswith("-") or w == "-")
                    for n, w in enumerate(words))  # fmt: skip
     order = [] if any("sync" in word for word in words) else ["--sync", "keep"]
-    sys.argv = ["ptokit", "emit", *([] if has_file else ["-"]), *words, *order]
+    kept = [word for word in words if not word.startswith(_OF_REGISTERS)]
+    for at, word in enumerate(kept):
+        if word.endswith(".o") and kept[at - 1] == "-o":  # an object, as the newer one makes
+            kept[at] = f"{word}.cpp"
+            libraries.write_object(Asked([Path(kept[at]).resolve()], output=Path(word)))
+    sys.argv = ["ptokit", "emit", *([] if has_file else ["-"]), *kept, *order]
     runpy.run_module("ptokit", run_name="__main__")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
@@ -31,6 +32,7 @@ from ptokit.native.library import Library, Trace
 from ptokit.native.program import Program, Source
 
 _MARK = "library of ptokit"
+_OBJECT = "object of ptokit"
 _CDLL = ctypes.CDLL
 LAUNCHED: list[str] = []  # the libraries that were loaded, by name
 
@@ -39,6 +41,8 @@ LAUNCHED: list[str] = []  # the libraries that were loaded, by name
 
 _WITH_VALUE = ("-mllvm", "-x", "-include", "-isystem", "-L", "-l", "-Xlinker")
 _SOURCES = (".cpp", ".cc", ".cxx", ".cce")
+_AN_OBJECT = ".o"
+_ARCHITECTURES = ("--npu-arch=", "--cce-aicore-arch=")
 
 
 @dataclass
@@ -51,6 +55,7 @@ class Asked:
     output: Path = Path("a.out")
     arch: str = ""
     core_type: str = ""
+    is_for_later: bool = False  # an object is made of a source, and linked by another command
 
     def cores(self, text: str) -> str:
         """What runs a source: the kind of core that is asked for, or a whole cluster.
@@ -71,8 +76,9 @@ class Asked:
     @property
     def target(self) -> Target:
         """That of the architecture, or that whose macros are defined."""
-        number = self.arch.rpartition("-")[2]
-        named = [t for t in TARGETS.values() if number and f"__NPU_ARCH__={number}" in t.cpp_macros]
+        numbers = re.findall(r"\d+", self.arch)
+        names = {f"{name}={n}" for n in numbers for name in ("__NPU_ARCH__", "__CCE_AICORE__")}
+        named = [t for t in TARGETS.values() if names & {*t.cpp_macros}]
         defined = [t for t in TARGETS.values() if {*t.cpp_macros} & {*self.defines}]
         if not (named or defined):
             raise usage_error(
@@ -98,12 +104,16 @@ def asked(words: Sequence[str]) -> Asked:
             found.defines.append(word[2:])
         elif word.startswith("-I"):
             found.includes.append(Path(word[2:]).resolve())
-        elif word.startswith("--npu-arch="):
+        elif word == "-c":
+            found.is_for_later = True
+        elif word.startswith(_ARCHITECTURES):
             found.arch = word.partition("=")[2]
         elif word.startswith("--cce-soc-core-type="):
             found.core_type = word.partition("=")[2]
         elif word in _WITH_VALUE:
             del waiting[:1]
+        elif Path(word).suffix == _AN_OBJECT and not word.startswith("-"):
+            _add_object(found, Path(word))
         elif not word.startswith("-"):
             if Path(word).suffix not in _SOURCES:
                 what = f"{word} is no C++ source: only sources are compiled here"
@@ -114,9 +124,38 @@ def asked(words: Sequence[str]) -> Asked:
     return found
 
 
+def write_object(given: Asked) -> None:
+    """An object: it says what is to be compiled, which is done when it is linked with others.
+
+    Cores of every kind compile all sources, and which kinds there are only the link knows.
+    """
+    kept = ("sources", "defines", "includes")
+    told: dict[str, Any] = {each: list(map(str, getattr(given, each))) for each in kept}
+    told |= {"arch": given.arch, "core_type": given.core_type}
+    write_text(given.output, json.dumps({_OBJECT: told}, indent=1) + "\n")
+
+
+def _add_object(found: Asked, file: Path) -> None:
+    told = described(file, _OBJECT)
+    if told is None:
+        raise usage_error(
+            "arguments",
+            f"{file} is no object that was made here",
+            fix=f"bisheng -c k.cpp -o {file}, or ptoas k.pto -o {file}",
+        )
+    held = told[_OBJECT]
+    found.sources += map(Path, held["sources"])
+    found.defines += held["defines"]
+    found.includes += map(Path, held["includes"])
+    found.arch, found.core_type = found.arch or held["arch"], found.core_type or held["core_type"]
+
+
 def make(words: Sequence[str]) -> None:
     """Compile sources, as the arguments of the device's compiler say, to a library."""
     given = asked(words)
+    if given.is_for_later:
+        write_object(given)
+        return
     parts: list[Source] = []
     for path in given.sources:
         texts = sources.gathered((path,), (*given.includes, path.parent), given.defines)
@@ -130,8 +169,8 @@ def make(words: Sequence[str]) -> None:
 # ---- loading it ----------------------------------------------------------------------------------
 
 
-def described(name: object) -> dict[str, Any] | None:
-    """What a file says of a library, where it is one of ours."""
+def described(name: object, mark: str = _MARK) -> dict[str, Any] | None:
+    """What a file says of a library, or of an object, where it is one of ours."""
     if not isinstance(name, str | os.PathLike):
         return None
     try:
@@ -142,7 +181,7 @@ def described(name: object) -> dict[str, Any] | None:
             found = json.load(file)
     except (OSError, ValueError):
         return None
-    return found if _MARK in found else None
+    return found if mark in found else None
 
 
 class Loaded:

@@ -2,7 +2,7 @@
 
 Wherever torch is told of a device `npu`, it is the host's memory that is meant; copies between the
 two are copies. A tensor whose address is asked for becomes memory that kernels may touch. Streams
-carry out at once; events tell the time of this machine, not that of a device.
+carry out at once; events tell the time of the processor here, not that of a device.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ class Event:
         self._at = 0.0
 
     def record(self, stream: Stream | None = None) -> None:
-        self._at = time.perf_counter()
+        # Of the processor: programs divide by differences, in which others are not to be seen.
+        self._at = time.process_time()
 
     def synchronize(self) -> None:
         pass
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds of this machine until another moment."""
+        """Milliseconds of the processor until another moment."""
         return (end._at - self._at) * 1e3
 
 
@@ -66,6 +67,7 @@ class Npu(ModuleType):
             Event=Event,
             Stream=Stream,
             _is_in_bad_fork=lambda: False,
+            config=SimpleNamespace(allow_internal_format=False),  # tensors lie as torch has them
             current_device=lambda: 0,
             current_stream=lambda device=None: stream,
             default_stream=lambda device=None: stream,
@@ -76,6 +78,7 @@ class Npu(ModuleType):
             is_available=lambda: True,
             manual_seed=lambda seed: None,
             manual_seed_all=lambda seed: None,
+            set_compile_mode=lambda **_: None,  # of torch's own operations
             set_device=lambda device: None,
             stream=lambda stream: nullcontext(),
             synchronize=lambda device=None: None,

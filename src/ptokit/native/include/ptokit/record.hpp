@@ -185,14 +185,45 @@ template <typename F> struct __attribute__((visibility("hidden"))) Body {
 };
 
 struct Launch {
-    int64_t blocks;
+    int64_t blocks, count = -1;  // arguments that are told, with their kinds; -1: they are not
+    static constexpr int64_t most = 64;
+    int64_t told[2 * most];
+    enum Kind : int64_t { OTHER, NUMBER, ADDRESS };
     template <typename... Rest> Launch(int64_t n, Rest&&...) : blocks(n) {}
+    // What a launch is given, by a function that hands it over: from that it is known again.
+    template <typename F> Launch& given(F hand_over)
+    {
+        hand_over([this](auto... values) {
+            count = 0;
+            (tell(values), ...);
+        });
+        return *this;
+    }
     template <typename F> __attribute__((noinline)) void operator+(F closure) const
     {
         (void)Body<F>::listed;
         Record r(LAUNCH, __builtin_return_address(0));
-        r.put({blocks, (int64_t)typeid(F).name(), (int64_t)&Body<F>::run, (int64_t)&closure});
+        r.put({blocks, (int64_t)typeid(F).name(), (int64_t)&Body<F>::run, (int64_t)&closure, count});
+        r.put(told, 2 * (count < 0 ? 0 : count));
         if (r.ask() != 0) ptokit_trace->failed = 1;
+    }
+private:
+    template <typename T> void tell(T value)
+    {
+        if (count < 0 || count == most) {
+            count = -1;
+            return;
+        }
+        int64_t word = 0;
+        Kind kind = OTHER;
+        if constexpr (std::is_pointer_v<T>) word = (int64_t)value, kind = ADDRESS;
+        else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_null_pointer_v<T>) {
+            kind = NUMBER;
+            if constexpr (sizeof(T) <= sizeof(word)) std::memcpy(&word, &value, sizeof(T));
+            else kind = OTHER;
+        }
+        told[2 * count] = kind, told[2 * count + 1] = word;
+        count += 1;
     }
 };
 
