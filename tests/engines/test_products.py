@@ -49,7 +49,8 @@ def test_few_rows_and_columns_are_summed_as_many_are(m: int, n: int) -> None:
 
     found = [launched("fast") for _ in range(2)]
     (known,) = product.programs.memory.replays
-    assert isinstance(known, Replay) and not known.bodies
+    assert isinstance(known, Replay)
+    assert not known.bodies
     product.programs.memory.replays.clear()
     assert found == [launched("stepwise")] * 2
     np.testing.assert_allclose(np.frombuffer(found[0], "f4").reshape(m, n), a @ b, atol=1e-4)
