@@ -189,16 +189,32 @@ launches of GEMM, softmax and chains took a quarter to a fourteenth of their ste
 `kernel.coverage` says what Python executes all the same, and why; undefined bytes and bounds are
 checked as in steps.
 
+A program whose cores wait for each other - FIFOs, signals between cores, barriers of all blocks -
+is interpreted in its first launch, also where nobody checks it. A core does not stop where one of
+its pipes waits: it goes on issuing, and what it issues for that pipe lies in a queue until another
+core gives the signal, in the midst of whose program it is then done. Code that does an instruction
+where it stands cannot do that; a core that stopped instead would need every signal that its own
+later instructions give to be on its way already, and would do the work in another order than the
+steps, which a program that nobody checked may show. A function in Python runs as it stands the
+first time, since only running it shows what it does beside its instructions. The second launch
+repeats both as compiled code.
+
 The second launch waits for its functions: those that no process has wanted before are compiled
-together, and kept in the cache for the next one. `python bench/compiling.py` prints both times for
-some examples; 10 to 30 ms for four to twelve functions (62 for the seventeen of attention), and at
-most 1 ms from the cache. Nearly all of it is the compiler choosing instructions, so what counts is
-how much there is to compile: functions of a product share their parts and have only the steps that
-its sizes need, copies of all types are one function, and a function that any kernel has wanted
-before is in the cache. Loading the compiler itself takes a process another 20 ms, once.
+together, and kept in the cache for the next one. `python bench/compiling.py` prints both times,
+with the tile operations that a kernel is written in: about a millisecond for a function, or less,
+three to six for a product or an exponential, and at most 1 ms for all of them from the cache. Fifty
+tile operations of forty kinds come to thirty functions, which is still about twice the 20 ms that
+we aim at. Nearly all of it is the compiler choosing instructions, so what counts is how much there
+is to compile, and how much it is asked to do: loops and addresses are written as a processor likes
+them, and only sums of products and functions of many steps, which gain from it, have their
+instructions combined and put in order. Functions of a product share their parts and have only the
+steps that its sizes need, copies of all types are one function, and a function that any kernel has
+wanted before is in the cache. A second thread would not help: llvmlite lets one at a time into the
+compiler. Loading the compiler itself takes a process another 20 ms, once.
 
 Which instructions are compiled, and what the others lack, `python tools/compiled.py` prints; the
-others run as the NumPy code of their record, on the same memory.
+others run as the NumPy code of their record, on the same memory. `python tools/repeats.py DIR`
+holds repeated launches of the programs of a folder against their steps.
 
 ## What bounds what
 

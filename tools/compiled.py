@@ -3,11 +3,11 @@
     python tools/compiled.py            print a line for every instruction
     python tools/compiled.py TCVT       and the calls of one that run as their body does
     python tools/compiled.py micro      the same of the operations of scopes
-    python tools/compiled.py count DIR  how often each occurs in the `.pto` files of a folder
+    python tools/compiled.py count DIR WHENCE  how often each occurs in the `.pto` files of a folder
 
 A call is every sample of an instruction, on every target that has it; the others run as the NumPy
 code of their record, which gives the same bytes. `instruction_counts.json` is what `count` printed
-for the programs of a public assembler.
+for the programs of a public assembler; it says which, and when.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -132,7 +134,8 @@ def _look(sample: Sample, found: Coverage) -> None:
 def counted() -> dict[str, int]:
     """How often programs use each instruction that moves data, the most frequent first."""
     found = json.loads(Path(__file__).with_name("instruction_counts.json").read_text("utf-8"))
-    return {name: n for name, n in found.items() if covered(INSTRUCTIONS[name]).calls}
+    used = found["counts"].items()
+    return {name: n for name, n in used if covered(INSTRUCTIONS[name]).calls}
 
 
 def often() -> list[str]:
@@ -140,14 +143,18 @@ def often() -> list[str]:
     return list(counted())[:MANY]
 
 
-def count(folder: Path) -> dict[str, int]:
-    """How often each instruction occurs in the files that can be read."""
+def count(folder: Path, whence: str) -> dict[str, Any]:
+    """How often each instruction occurs in the files that can be read, and which these were."""
     found: Counter[str] = Counter()
-    for path in sorted(folder.rglob("*.pto")):
+    paths, read = sorted(folder.rglob("*.pto")), 0
+    for path in paths:
         with contextlib.suppress(PtoError):
-            for program in load_parts(path).values():
+            parts = load_parts(path).values()
+            read += 1
+            for program in parts:
                 found.update(op.insn.name for op in program.module.walk() if op.insn is not None)
-    return dict(found.most_common())
+    about = {"source": whence, "date": date.today().isoformat(), "files": len(paths), "read": read}
+    return about | {"counts": dict(found.most_common())}
 
 
 def in_examples() -> list[str]:
@@ -159,7 +166,7 @@ def in_examples() -> list[str]:
 
 def main() -> None:
     if sys.argv[1:2] == ["count"]:
-        print(json.dumps(count(Path(sys.argv[2])), indent=1))
+        print(json.dumps(count(Path(sys.argv[2]), sys.argv[3]), indent=1))
         return
     is_micro = sys.argv[1:] == ["micro"]
     names = sys.argv[1:] or list(INSTRUCTIONS)

@@ -250,6 +250,7 @@ def require_same_storage(c: str, ops: Ops, places: Places) -> None:
 # ---- the product ---------------------------------------------------------------------------------
 
 _ONE_THREAD = 1 << 19  # multiplications for which BLAS libraries start no threads
+_COLUMNS = 16  # floats in the widest vectors of hosts
 TF32_ON, TF32_ROUND = 1 << 46, 1 << 47  # bits of the control register
 
 
@@ -294,9 +295,13 @@ def multiply(a: Array, b: Array, shape: tuple[int, ...], out: Array | None = Non
     """The host's matrix product, laid out as the accumulator has it, so that sums need no copy.
 
     It goes in bands of rows small enough for the host to stay on one thread: a product of this size
-    gains little from a second one and waits for milliseconds when the machine is busy.
+    gains little from a second one and waits for milliseconds when the machine is busy. One row, and
+    columns that fill no vector, the host adds up in an order of its own: they get company, so that
+    sums go along k as all others do.
     """
     rows, cols = shape[0], shape[-1]
+    if rows == 1 or cols % _COLUMNS:
+        return _filled_up(a, b, shape, out)
     panels = b.reshape(b.shape[0], -1, cols).transpose(1, 0, 2)
     if out is None:
         found = np.empty((panels.shape[0], rows, cols), a.dtype)
@@ -306,6 +311,20 @@ def multiply(a: Array, b: Array, shape: tuple[int, ...], out: Array | None = Non
     for row in range(0, rows, band):
         np.matmul(a[row : row + band], panels, out=found[:, row : row + band])
     return found.transpose(1, 0, 2).reshape(shape)
+
+
+def _filled_up(a: Array, b: Array, shape: tuple[int, ...], out: Array | None) -> Array:
+    """A product with more rows and columns than were asked for, which are left out again."""
+    (rows, depth), cols = a.shape, shape[-1]
+    more = -cols % _COLUMNS
+    left = np.concatenate([a, np.zeros_like(a)]) if rows == 1 else a
+    right = np.pad(b.reshape(depth, -1, cols), ((0, 0), (0, 0), (0, more)))
+    whole = (len(left), *shape[1:-1], cols + more)
+    found = multiply(left, right.reshape(depth, -1), whole)[:rows, ..., :cols]
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 def _integer_product(

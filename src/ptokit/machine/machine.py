@@ -69,6 +69,7 @@ class Machine:
         self.peek: Callable[[Any, Sequence[Any]], None] | None = None
         # Told of every executed call with its arguments, where a run is to be repeated.
         self.tape: Callable[..., None] | None = None
+        self.untaped: Callable[[str], None] | None = None  # told of effects that no call has
         # Whether the program was told what memory holds: then it may decide by it what it does.
         self.has_looked = False
         self.journal: Journal | None = None  # who notes what is done, where it is checked

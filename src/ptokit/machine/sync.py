@@ -407,6 +407,8 @@ class Sync:
         if token.counter:
             counter = given[token.counter].numpy().reshape(-1)
             counter[0] += 1
+            if self.machine.untaped is not None:
+                self.machine.untaped("cores that meet count in global memory")
 
     def _leave(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
         """Leave a meeting once all have come; alone there is nobody to wait for."""

@@ -174,7 +174,7 @@ def _each_stretch(
         first = code.behind("%shadow", start)
 
         def one(turn: Value, *inner: Value) -> list[Value]:
-            begin = code.behind(first, code.number("mul", turn, pitch))
+            begin = code.at(first, turn, pitch)
             return stretch(begin, width, *inner)
 
         return code.loop("0", number, "1", one, list(zip(kinds, held, strict=True)))

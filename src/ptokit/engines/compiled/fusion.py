@@ -316,7 +316,7 @@ class Chain:
             kept: list[Value] = []
 
             def place(view: int) -> Value:
-                return code.behind(begins[view], code.number("mul", index, strides[view]))
+                return code.at(begins[view], index, strides[view])
 
             def taken(element: str, view: int) -> Value:
                 if view not in held:
@@ -344,7 +344,7 @@ class Chain:
         def again(index: Value, step: Reduced) -> Value:
             """What is reduced, from where it was stored; no step behind has changed it there."""
             view = step.source
-            place = code.behind(begins[view], code.number("mul", index, strides[view]))
+            place = code.at(begins[view], index, strides[view])
             return code.do(f"load {plain.vector(stored(step.kernel.kind))}, ptr {place}, align 1")
 
         def stored_only(index: Value) -> Sequence[Value]:

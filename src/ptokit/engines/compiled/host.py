@@ -24,8 +24,10 @@ _OBJECT = regex("[0-9a-f]{64}")
 NAME = "{name}"  # what the function of a module is called until it is compiled
 
 # Vectors and the order of work are written out already: what is left to do before instructions are
-# chosen is registers for variables. More takes its time, and gives code that is no faster.
+# chosen is registers for variables, and functions in place of their calls. More takes its time, and
+# gives code that is no faster.
 _PASSES = ("always_inliner", "sroa")
+_UNFINISHED = ("alwaysinline", " = alloca ")
 
 
 class Unsupported(Exception):  # noqa: N818 - named after what happened
@@ -118,6 +120,15 @@ class Host:
         module.verify()
         if is_hasty:
             return self._hasty.emit_object(module)
+        if any(word in text for word in _UNFINISHED for text in texts.values()):
+            self._finish(module)
+        code = self._machine.emit_object(module)
+        if helper := _HELPER.search(code):
+            raise Unsupported(f"a helper of the compiler, {helper[1].decode()}")
+        return code
+
+    def _finish(self, module: Any) -> None:
+        """Do what there is to do before instructions are chosen."""
         builder = self._llvm.create_pass_builder(
             self._machine, self._llvm.create_pipeline_tuning_options(speed_level=2)
         )
@@ -125,10 +136,6 @@ class Host:
         for each in _PASSES:
             getattr(passes, f"add_{each}_pass")()
         passes.run(module, builder)
-        code = self._machine.emit_object(module)
-        if helper := _HELPER.search(code):
-            raise Unsupported(f"a helper of the compiler, {helper[1].decode()}")
-        return code
 
     # ---- the cache ---------------------------------------------------------------------------
 

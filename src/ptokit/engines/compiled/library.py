@@ -13,7 +13,7 @@ from ptokit.engines.compiled.natives import Kernel
 
 # Runs a stream: records of a function, the number of words in all, and the words it is handed.
 _RUNNER = """
-define void @{name}(ptr %stream, ptr %end, ptr %bases) nounwind {
+define void @{name}(ptr %stream, ptr %end, ptr %bases) noinline nounwind optnone {
 entry:
   br label %head
 head:

@@ -71,7 +71,7 @@ class Looked:
                     found = code.do(f"{how} i{self.bits} {found} to i64")
                 outside = code.do(f"icmp uge i64 {found}, {entries}")
                 number, counts, wrong = self._settled(code, found, entries, outside)
-                entry = code.behind(table, code.number("mul", number, step))
+                entry = code.at(table, number, step)
 
                 def move() -> None:
                     source, to = (place, entry) if self.scatters else (entry, place)

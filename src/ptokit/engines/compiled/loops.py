@@ -179,7 +179,7 @@ class Pointwise:
             ):
                 value = once.get(name)
                 if way is not ONE:
-                    place = code.behind(p, code.number("mul", index, step))
+                    place = code.at(p, index, step)
                     value = code.do(f"load {values.vector(stored(kind))}, ptr {place}, align 1")
                 assert value is not None
                 loaded[name] = values.taken(kind, value)
@@ -188,7 +188,7 @@ class Pointwise:
             found = Lanes(code, lanes, loaded)
             meet(found)
             result = found.given(self.arrays[0][1], found.value(self.expr))
-            place = code.behind(begins[0], code.number("mul", index, steps[0]))
+            place = code.at(begins[0], index, steps[0])
             kind = found.vector(stored(self.arrays[0][1]))
             code.act(f"store {kind} {result}, ptr {place}, align 1")
             return ()

@@ -92,7 +92,7 @@ class Masked:
         def place(line: Value, kind: DType) -> Value:
             if kind is BOOL:
                 return code.behind(line, code.number("lshr", index, "3"))
-            return code.behind(line, code.number("mul", index, str(kind.itemsize)))
+            return code.at(line, index, str(kind.itemsize))
 
         bits, tests = f"i{max(lanes, _FEWEST)}", plain.vector("i1")
         given: dict[str, Value] = {}

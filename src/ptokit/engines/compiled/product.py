@@ -202,7 +202,7 @@ class Multiply:
         """Some rows times some panels."""
 
         def along(k: Value, *sums: Value) -> Sequence[Value]:
-            line = code.behind(right, code.number("mul", k, str(4 * PANEL * width)))
+            line = code.at(right, k, str(4 * PANEL * width))
             factors = [
                 code.do(f"load {_REAL}, ptr {code.behind(line, str(4 * PANEL * j))}, align 4")
                 for j in range(width)
@@ -336,7 +336,7 @@ def _transpose(
         return ()
 
     def far(first: Value) -> Sequence[Value]:
-        begin = code.behind(room, code.number("mul", first, str(4 * PANEL)))
+        begin = code.at(room, first, str(4 * PANEL))
         places = _followed(code, begin, str(_FOUR * 4 * PANEL), size // _FOUR)
         found = [code.do(f"load {_REAL}, ptr {place}, align 4") for place in places]
         place = code.stepped(to, first, step)

@@ -315,8 +315,8 @@ class Fold:
         def walk(first: Value, last: Value, lanes: int) -> None:
             def line(i: Value) -> Sequence[Value]:
                 across = steps if self.order.axis else [str(n) for n in size]
-                there = code.behind(to, code.number("mul", i, across[0]))
-                begin = code.behind(source, code.number("mul", i, across[1]))
+                there = code.at(to, i, across[0])
+                begin = code.at(source, i, across[1])
                 self._line(Lanes(code, lanes, {}), there, begin, along)
                 return ()
 
@@ -332,7 +332,7 @@ class Fold:
         code = lanes.code
 
         def load(number: int) -> Value:
-            place = code.behind(begin, code.number("mul", str(number), along))
+            place = code.at(begin, str(number), along)
             value = code.do(f"load {lanes.vector(stored(self.source))}, ptr {place}, align 1")
             return self._cast(lanes, lanes.taken(self.source, value), self.source, self.wide)
 
@@ -421,7 +421,7 @@ class Place:
         vector = lanes.vector(stored(self.kind))
 
         def load(number: Value) -> Value:
-            place = code.behind(places[1], code.number("mul", number, along))
+            place = code.at(places[1], number, along)
             return code.do(f"load {vector}, ptr {place}, align 1")
 
         def scan(number: Value, held: Value, place: Value) -> Sequence[Value]:

@@ -115,7 +115,7 @@ class Tape:
                 self.give_up(f"values decide {chosen}")
             self._note(Noted(call, args, operands, bound, site, machine.core, registers, lost))
 
-        machine.tape = note
+        machine.tape, machine.untaped = note, self.give_up
 
     def again(self, outcome: Outcome) -> Repeat | None:
         """What repeats the run in its own process; None: it cannot be repeated."""

@@ -54,10 +54,10 @@ class ScaledMultiply:
         columns = self._written(code, self.right, at, code.word(N), is_turned=True)
 
         def row(i: Value) -> Sequence[Value]:
-            left = code.behind(rows, code.number("mul", i, length))
+            left = code.at(rows, i, length)
 
             def column(j: Value) -> Sequence[Value]:
-                right = code.behind(columns, code.number("mul", j, length))
+                right = code.at(columns, j, length)
                 self._leave(code, i, j, _dot(code, left, right, length))
                 return ()
 

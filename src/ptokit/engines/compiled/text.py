@@ -11,9 +11,17 @@ from collections.abc import Callable, Sequence
 
 Value = str
 _WORDS = "(ptr noalias readonly %args, ptr noalias readonly %bases)"
-_HEAD = f"define void @{{}}{_WORDS} nounwind"
+_HEAD = f"define void @{{}}{_WORDS} noinline nounwind"
 _PART = f"define linkonce_odr void @{{}}{_WORDS} noinline nounwind"
+_SCALES = {"1": "i8", "2": "i16", "4": "i32", "8": "i64"}  # by which an address may count elements
 
+# Vectors, loops and addresses are written as a processor likes them: instructions can be chosen one
+# by one, and stay where they were written, which takes less than half the time. Registers are given
+# out as carefully as ever. It is not enough for sums of products, which are added to in place only
+# if somebody looks at all of them together, and for functions of many steps: these are what the
+# time of a kernel goes to, where others wait for memory.
+_AS_WRITTEN = "optnone"
+_LONG = ("llvm.fma.", "ptokit.")
 
 # Of numbers that are not negative all readings agree.
 _ORDER = {
@@ -45,6 +53,7 @@ class Function:
         self._rooms: list[str] = []
         self._count = 0
         self._block = "entry"
+        self._is_long = False
 
     def do(self, text: str) -> Value:
         """An instruction with a result."""
@@ -57,7 +66,8 @@ class Function:
         self._lines.append(f"  {text}")
 
     def call(self, result: str, name: str, *args: tuple[str, Value]) -> Value:
-        """Call an intrinsic function."""
+        """Call an intrinsic function, or one of ours that becomes a part of this."""
+        self._is_long = self._is_long or name.startswith(_LONG)
         types = ", ".join(kind for kind, _ in args)
         self._declared[f"declare {result} @{name}({types})"] = None
         given = ", ".join(f"{kind} {value}" for kind, value in args)
@@ -114,10 +124,15 @@ class Function:
         """So many bytes further."""
         return self.do(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
+    def at(self, pointer: Value, index: Value, step: Value) -> Value:
+        """So many steps further; what a load or store finds out itself is left to it."""
+        if step in _SCALES:
+            return self.do(f"getelementptr {_SCALES[step]}, ptr {pointer}, i64 {index}")
+        return self.behind(pointer, self.number("mul", index, step))
+
     def stepped(self, pointer: Value, index: Value, step: Value) -> Value:
         """So many steps further, frozen as addresses are that a loop carries."""
-        place = self.behind(pointer, self.number("mul", index, step))
-        return self.do(f"freeze ptr {place}")
+        return self.do(f"freeze ptr {self.at(pointer, index, step)}")
 
     # ---- memory of its own -------------------------------------------------------------------
 
@@ -202,37 +217,35 @@ class Function:
     ) -> list[Value]:
         """`body(i, *carried)` for every i; it hands on what is carried, which is the result.
 
-        Addresses that are carried are frozen: to the compiler they are no sums of strides and
-        counters of all loops around then, over which it would ponder a tenth of its time.
+        Whether there is another round is asked at its end, as processors like it: nobody turns
+        loops around later. Addresses that are carried are frozen: to the compiler they are no sums
+        of strides and counters of all loops around then, over which it would ponder a tenth of its
+        time.
         """
-        head, inside, done = (self.fresh(name) for name in ("head", "body", "done"))
+        inside, done = self.fresh("body"), self.fresh("done")
         before = self._block
-        self.act(f"br label %{head}")
-        self.label(head)
-        place = len(self._lines)
-        index = self.do("phi")
-        held = [self.do("phi") for _ in carried]
+        self.branch(self.compare("slt", start, stop), inside, done)
+        self.label(inside)
         kinds = ["i64", *(kind for kind, _ in carried)]
+        firsts = [start, *(value for _, value in carried)]
+        place = len(self._lines)
+        index, *held = (self.do("phi") for _ in kinds)
         seen = [
             self.do(f"freeze ptr {value}") if kind == "ptr" else value
             for kind, value in zip(kinds[1:], held, strict=True)
         ]
-        more = self.do(f"icmp slt i64 {index}, {stop}")
-        self.act(f"br i1 {more}, label %{inside}, label %{done}")
-        self.label(inside)
-        handed = list(body(index, *seen))
-        after = self.number("add", index, step)
+        handed = [*body(index, *seen)]
+        handed.insert(0, self.number("add", index, step))
         last = self._block
-        self.act(f"br label %{head}")
-        firsts = [start, *(value for _, value in carried)]
-        for row, (kind, first, next_) in enumerate(
-            zip(kinds, firsts, [after, *handed], strict=True)
-        ):
-            name = self._lines[place + row].split("=", 1)[0]
-            ways = f"[{first}, %{before}], [{next_}, %{last}]"
-            self._lines[place + row] = f"{name}= phi {kind} {ways}"
+        self.branch(self.compare("slt", handed[0], stop), inside, done)
+        ways = [
+            f"phi {kind} [{first}, %{before}], [{next_}, %{last}]"
+            for kind, first, next_ in zip(kinds, firsts, handed, strict=True)
+        ]
+        for row, (name, way) in enumerate(zip([index, *held], ways, strict=True)):
+            self._lines[place + row] = f"  {name} = {way}"
         self.label(done)
-        return seen
+        return [self.do(way) for way in ways[1:]]
 
     def when(
         self, test: Value, body: Callable[[], None], otherwise: Callable[[], None] | None = None
@@ -248,6 +261,11 @@ class Function:
                 self.act(f"br label %{done}")
         self.label(done)
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing is to be done but to choose instructions."""
+        return self._head in (_HEAD, _PART) and not (self._variables or self._is_long)
+
     def text(self) -> str:
         """The module that holds the function."""
         return module_text([self])
@@ -258,9 +276,9 @@ class Function:
 
     def definition(self) -> list[str]:
         """Its lines."""
-        head = self._head.format(self.name) + " {"
+        how = f" {_AS_WRITTEN}" if self._is_plain else ""
         return [
-            head,
+            f"{self._head.format(self.name)}{how} {{",
             "entry:",
             *self._rooms,
             *self._variables,
