@@ -94,7 +94,8 @@ class HazardLog:
         if is_special:
             self._registered(event, facts)
         mine = clocks.known[agent]
-        complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
+        core = mine.core  # what the pipe has learnt itself, what its core has, and at meetings
+        complete, learnt, met = mine.get, core.get, core.base.get
         is_free = noted.call.pipe in self._barriers
         ordered = -1 if is_free else agent  # most pipes keep their own order
         for use in uses:
@@ -102,17 +103,25 @@ class HazardLog:
             # Nearly every access finds all earlier ones complete: this must be quick to see.
             for peer in region.peers:
                 last = peer.write
-                if last is not None and last.agent != ordered:
+                if last is not None:
                     other, time = last.agent, last.time
-                    if complete(other, 0) < time > at_least(other, 0):
+                    if (
+                        other != ordered
+                        and complete(other, 0) < time > learnt(other, 0)
+                        and met(other, 0) < time
+                    ):
                         break
                 # Additions may happen at the same time as each other, and so may maxima.
-                if peer.additions and peer.combines != use.atomic and peer.settled is not mine.base:
+                if peer.additions and peer.combines != use.atomic and peer.settled is not core.base:
                     break
                 if writes and peer.reads:
                     for earlier in peer.reads.values():
                         other, time = earlier.agent, earlier.time
-                        if other != ordered and complete(other, 0) < time > at_least(other, 0):
+                        if (
+                            other != ordered
+                            and complete(other, 0) < time > learnt(other, 0)
+                            and met(other, 0) < time
+                        ):
                             break
                     else:
                         continue
@@ -346,9 +355,10 @@ class HazardLog:
                 peer.sweep.unfold(self, peer)
             suspects = self._suspects(use, known, ordered)
             suspects = [s for s in suspects if not (use.region.is_shade or s[0].is_shade)]
+        met = known.core.base
         for peer in use.region.peers:
-            if all(known.base.get(a.agent, 0) >= a.time for a in peer.additions.values()):
-                peer.settled = known.base
+            if all(met.get(a.agent, 0) >= a.time for a in peer.additions.values()):
+                peer.settled = met
         suspects.sort(key=lambda each: each[1].moment)
         crossed, agent = False, event.agent
         for peer, earlier, wrote in suspects:

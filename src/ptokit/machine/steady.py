@@ -113,7 +113,9 @@ class State:
         self.count = {agent: clocks.count.get(agent, 0) for agent in window.agents}
         self.is_known = None not in told
         known = _known(clocks, window)
-        self.clocks = [each.copy() for each in (*known, *told) if each is not None]
+        # Part by part: what a pipe knows goes on as what its core knows does.
+        parts = (each for each in (*known, *told) if each is not None)
+        self.clocks = [Clock.above(each.base, each) for each in parts]
         self.records: list[tuple[tuple[Region, str, int], Any]] = []  # each with its place
         for region in regions:
             self.records.append(((region, "write", 0), region.write))
