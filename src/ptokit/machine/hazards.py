@@ -191,6 +191,13 @@ class HazardLog:
         key = access.signature
         return index.get(key) or index.add(key, access.place)
 
+    def region_at(self, address: int, view: View) -> Region:
+        """The bytes of global memory that a view touches at an address."""
+        index, key = self.global_index(), (address, view.place)
+        found = index.known.get(key) or index.add(key, behind(view.place, address))
+        assert found is not None  # a view of no bytes is none
+        return found
+
     def _bound_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
         """Global memory, and scratch beside the operands."""
         found: list[Use] = []
@@ -240,13 +247,10 @@ class HazardLog:
             for access, view in zip(event.reached, views, strict=True):
                 found += _moving_use(self.region(access), view)
             return found
-        index = self.global_index()
         for address, view in zip(places, views, strict=True):
             if view is None or self.is_spared(noted, view, address, address):
                 continue
-            key = address, view.place
-            region = index.known.get(key) or index.add(key, behind(view.place, address))
-            found += _moving_use(region, view)
+            found += _moving_use(self.region_at(address, view), view)
         if known is None:
             noted.by_place = {}
         else:
