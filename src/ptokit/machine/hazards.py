@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ptokit.machine.history import History
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Noted:
     """An instruction as a journal lists it: all that its executions have in common."""
 

@@ -290,7 +290,7 @@ class Line(Plane):
             for other, grid in self._by_size.items():
                 first, last = start >> other, stop - 1 >> other
                 if other != size:
-                    found += _between(grid, first, last)
+                    found += grid.get(first, ()) if first == last else _between(grid, first, last)
                     continue
                 for cell in (first,) if first == last else (first, last):
                     listed = grid.get(cell)
