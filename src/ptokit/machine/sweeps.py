@@ -90,23 +90,27 @@ class Sweep:
             (top, left), (bottom, right) = divmod(low + first, pitch), divmod(high + first, pitch)
             if top == bottom or places.step % pitch == 0:
                 return top, bottom, left, right
-        row, col = np.divmod(np.array(places, np.int64) + first, pitch)
-        return int(row.min()), int(row.max()), int(col.min()), int(col.max())
+        row, col = zip(*[divmod(place + first, pitch) for place in places], strict=True)
+        return min(row), max(row), min(col), max(col)
 
     def is_apart(self) -> bool:
         """Whether it never comes to the same byte twice."""
         return _is_apart(self.addresses, self.rows, self._origin)
 
-    def may_touch(self, region: Region) -> bool:
-        """Whether it comes to a region, as far as that is seen at once."""
+    def may_touch(self, regions: Sequence[Region]) -> bool:
+        """Whether it comes to one of some regions, as far as that is seen at once."""
+        places = np.array(self.addresses, np.int64) + self.rows.start if regions else ()
+        return any(self._meets(region, places) for region in regions)
+
+    def _meets(self, region: Region, places: Any) -> bool:
         other = region.rows
         if region.sweep is not None or other is None:
             return True
-        start, width, pitch, number = self.rows
+        _, width, pitch, number = self.rows
         if number > 1 and other.number > 1 and pitch != other.pitch:
             return True
         pitch = other.pitch if number == 1 else pitch
-        far = other.start - (np.array(self.addresses, np.int64) + start)
+        far = other.start - places
         low = (far - width) // pitch + 1
         high = -(-(far + other.width) // pitch) - 1
         return bool((np.maximum(low, 1 - other.number) <= np.minimum(high, number - 1)).any())
@@ -287,7 +291,7 @@ class Sweeps:
         use = Use("", writes, hull, None, sweep.atomic)
         found = log.in_the_way(use, sweep.noted, sweep.agent)
         hull.peers = [hull]
-        return not any(map(sweep.may_touch, found))
+        return not sweep.may_touch(found)
 
 
 def _even(addresses: list[int]) -> Sequence[int]:
@@ -327,16 +331,16 @@ def _is_apart(places: Sequence[int], rows: Rows, origin: int) -> bool:
             return _keep_apart(places, width)
         if places.step % pitch == 0:
             return _keep_apart(places, number * pitch)
-    row, col = np.divmod(np.array(places, np.int64) + first, pitch)
-    if (row == row[0]).all():
-        return _keep_apart(places, width)
-    if (col == col[0]).all():
-        return _keep_apart(row.tolist(), number)
-    down, right = row - row.min(), col - col.min()
-    if (down % number).any() or (right % width).any():
+    spots = [divmod(place + first, pitch) for place in places]
+    row, col = zip(*spots, strict=True)
+    top, left = min(row), min(col)
+    if max(row) == top:
+        return _keep_apart(col, width)
+    if max(col) == left:
+        return _keep_apart(row, number)
+    if any((down - top) % number or (right - left) % width for down, right in spots):
         return False
-    cells = down // number * (int(right.max()) + 1) + right
-    return len(np.unique(cells)) == len(cells)
+    return len(set(spots)) == len(spots)
 
 
 def _keep_apart(starts: Sequence[int], size: int) -> bool:
