@@ -68,6 +68,7 @@ class HazardLog:
         self._spares = False  # whether arrays that are only read need not be looked at
         self._written: list[tuple[int, int]] = []  # the others: where they begin and end
         self._registers: dict[tuple[int, str], Region] = {}  # of a core
+        self._changes: dict[Region, list[Event]] = {}  # of a register, as they were executed
         self.issued = IssueOrder()
         self._laid: list[CallFacts] = []  # whose uses were laid out here
         self.moment = 0  # events so far
@@ -175,9 +176,9 @@ class HazardLog:
         found = self._known.get(memory.uid)
         if found is None:
             found = memory.regions
-            if found is None or found.is_closed or len(found.known) > _MOST_KEPT:
+            if found is None or found.is_closed:
                 found = memory.regions = RegionIndex(memory.name)
-            found.forget()
+            found.begin()
             self._known[memory.uid] = found
         return found
 
@@ -325,11 +326,11 @@ class HazardLog:
         for uid, index in self._known.items():
             if keeps and uid != _ALL_GM:
                 index.forget()
-            else:
+            if not keeps or uid == _ALL_GM or index.is_stale:
                 index.close()
         for facts in self._laid if not keeps else ():
             facts.uses, facts.laid = None, ()
-        for each in (self._known, self._registers, self._laid):
+        for each in (self._known, self._registers, self._changes, self._laid):
             each.clear()
 
     # ---- conflicts ------------------------------------------------------------------------------
@@ -363,7 +364,7 @@ class HazardLog:
         for peer in use.region.peers:
             if all(met.get(a.agent, 0) >= a.time for a in peer.additions.values()):
                 peer.settled = met
-        suspects.sort(key=lambda each: each[1].moment)
+        suspects.sort(key=_rank)
         crossed, agent = False, event.agent
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
@@ -463,18 +464,48 @@ class HazardLog:
         """Registers that an instruction uses, or changes while earlier ones may still use them."""
         insn, number = event.insn, event.agent // PIPES
         for name in facts.registers:
-            region = self._register(number, name)
-            region.reads[event.agent] = event
+            register = self._register(number, name)
+            change = self._changed_before(event, self._changes.get(register, ()))
+            if change is None:
+                register.reads[event.agent] = event
+            else:  # it has waited, and holds another value by now
+                self._changed_under(name, register, event, change)
         for name in insn.sets:
-            region = self._register(number, name)
-            if name in event.noted.changed:
-                event.uses += (Use(name, True, region, None, ""),)
-                for earlier in region.reads.values():
-                    if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
-                        earlier.uses += (Use(name, False, region, None, ""),)
-                        excuse = _LATCHED if self.findings.policy.profile == "release" else ""
-                        self.findings.race(event.uses[-1], region, earlier, event, False, excuse)
-            region.reads = {}
+            if name not in event.noted.changed:  # it holds what it held
+                continue
+            register = self._register(number, name)
+            self._changes.setdefault(register, []).append(event)
+            event.uses += (Use(name, True, register, None, ""),)
+            for earlier in register.reads.values():
+                if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
+                    self._changed_under(name, register, earlier, event)
+            register.reads = {}
+
+    def _changed_before(self, event: Event, changes: Sequence[Event]) -> Event | None:
+        """The first change of a register that was issued behind an instruction, and is done."""
+        found = None
+        for change in reversed(changes):
+            if not self._was_overtaken(event, change):
+                break
+            found = change
+        return found
+
+    def _changed_under(self, name: str, register: Region, user: Event, change: Event) -> None:
+        """Report that a register is set while an instruction may still use it."""
+        user.uses += (Use(name, False, register, None, ""),)
+        sets = next(use for use in change.uses if use.region is register)
+        excuse = _LATCHED if self.findings.policy.profile == "release" else ""
+        self.findings.race(sets, register, user, change, False, excuse)
+
+
+def _rank(suspect: tuple[Region, Event, bool]) -> tuple[int, int]:
+    """The order in which suspects are told: as they were executed, by operand.
+
+    In which order a region knows its peers says nothing: it may stem from another launch.
+    """
+    peer, earlier, wrote = suspect
+    places = (n for n, u in enumerate(earlier.uses) if u.region is peer and u.writes == wrote)
+    return earlier.moment, next(places, 0)
 
 
 def _moving_use(region: Region | None, view: View | None) -> tuple[Use, ...]:
@@ -498,7 +529,6 @@ def _has_scratch(event: Event) -> bool:
 
 _EVERYWHERE = 1 << 62  # more than any address
 _ALL_GM = -1  # the number of all its buffers
-_MOST_KEPT = 500  # regions of a memory: where addresses come from data, each launch has others
 _SHADE = "might have touched"
 # The makers' own instructions change such registers between others that are still queued.
 _LATCHED = "on a device an instruction takes along what its registers hold when it is issued"
