@@ -1,4 +1,4 @@
-"""Clocks that share what was learnt at meetings know exactly what plain ones would."""
+"""Clocks that share what was learnt, by cores and at meetings, know what whole ones would."""
 
 from __future__ import annotations
 
@@ -11,90 +11,155 @@ from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.flags import Clock
 from tests.hazards.support import *
 
-AGENTS = 6
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_shared_epochs_change_nothing(seed: int) -> None:
-    """Random work, signals and meetings of some or all, against clocks without epochs."""
-    choose = random.Random(seed)
-    clocks, plain = Clocks(), [dict.fromkeys(range(AGENTS), 0) for _ in range(AGENTS)]
-    for _ in range(120):
-        agent, other = choose.sample(range(AGENTS), 2)
-        match choose.randrange(4):
-            case 0:
-                clocks.count[agent] += 1
-            case 1:
-                clocks.acquire((agent,), clocks.release(other))
-                told = {**plain[other], other: clocks.count[other]}
-                plain[agent] = {a: max(t, told[a]) for a, t in plain[agent].items()}
-            case 2:
-                clocks.barrier(agent)
-                plain[agent][agent] = clocks.count[agent]
-            case _:
-                met = range(AGENTS) if choose.random() < 0.5 else (agent, other)
-                all_know, expected = Clock(), dict.fromkeys(range(AGENTS), 0)
-                for each in met:
-                    all_know.join(clocks.release(each))
-                    told = {**plain[each], each: clocks.count[each]}
-                    expected = {a: max(t, told[a]) for a, t in expected.items()}
-                shared = all_know.shared()
-                for each in met:
-                    clocks.acquire((each,), shared)
-                    plain[each] = {a: max(t, expected[a]) for a, t in plain[each].items()}
-        for each in range(AGENTS):
-            known = clocks.of(each)
-            assert {a: known.knows(a) for a in range(AGENTS)} == plain[each]
-
-
+PIPES_USED = (0, 2, 3, 5)
+AGENTS = [core * PIPES + pipe for core in range(3) for pipe in PIPES_USED]
 Told = dict[int, int]
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_what_all_pipes_of_a_core_learn(seed: int) -> None:
-    """Flags, waits of the scalar unit and barriers of two cores, against clocks of all agents.
+class Naive:
+    """A whole clock for every agent, and nothing shared between any two."""
 
-    Agents are asked only when they work, signal or wait: those that begin late know what their core
-    has learnt by then. Some of what is learnt was learnt at a meeting.
+    def __init__(self) -> None:
+        self.count = dict.fromkeys(AGENTS, 0)
+        self.known: dict[int, Told] = {agent: dict.fromkeys(AGENTS, 0) for agent in AGENTS}
+
+    def released(self, giver: int) -> Told:
+        return {**self.known[giver], giver: self.count[giver]}
+
+    def tell(self, taker: int, told: Told) -> None:
+        self.known[taker] = _joined(self.known[taker], told)
+
+
+def _joined(one: Told, other: Told) -> Told:
+    return {agent: max(time, other[agent]) for agent, time in one.items()}
+
+
+def _of_core(agent: int) -> list[int]:
+    return [each for each in AGENTS if each // PIPES == agent // PIPES]
+
+
+class Pair:
+    """Clocks and naive ones, to which the same is done."""
+
+    def __init__(self, seed: int) -> None:
+        self.choose = random.Random(seed)
+        self.clocks, self.naive = Clocks(), Naive()
+        self.tokens: list[tuple[Clock, Told]] = []  # given, and not taken yet
+
+    def work(self, agent: int, _: int) -> None:
+        self.clocks.count[agent] += 1
+        self.naive.count[agent] += 1
+        self.clocks.of(agent)
+
+    def hand(self, giver: int, taker: int) -> None:
+        told = self.naive.released(giver)
+        self.clocks.hand(giver, taker)
+        self.naive.tell(taker, told)
+
+    def give(self, giver: int, _: int) -> None:
+        """A token that is taken later, when its giver and the core of that know more."""
+        self.tokens.append((self.clocks.release(giver), self.naive.released(giver)))
+
+    def take(self, taker: int, _: int) -> None:
+        for proven, told in self._some_tokens(1):
+            self.clocks.take(taker, proven)
+            self.naive.tell(taker, told)
+
+    def learn(self, taker: int, _: int) -> None:
+        for proven, told in self._some_tokens(1):
+            self.clocks.learn(taker // PIPES, proven)
+            for each in _of_core(taker):
+                self.naive.tell(each, told)
+
+    def barrier(self, agent: int, _: int) -> None:
+        self.clocks.barrier(agent)
+        self.naive.known[agent][agent] = self.naive.count[agent]
+
+    def barrier_all(self, agent: int, _: int) -> None:
+        self.clocks.barrier_all(agent // PIPES)
+        mine = _of_core(agent)
+        all_told = [self.naive.released(each) for each in mine]
+        for each in mine:
+            for told in all_told:
+                self.naive.tell(each, told)
+
+    def meet(self, agent: int, _: int) -> None:
+        """What some tokens prove becomes one that all who meet take, pipes or whole cores."""
+        gathered, expected = Clock(), dict.fromkeys(AGENTS, 0)
+        for proven, told in self._some_tokens(3):
+            gathered.join(proven)
+            expected = _joined(expected, told)
+        self.tokens += [(gathered.shared(), expected)] * 4
+
+    def overtaken(self, agent: int, other: int) -> None:
+        """What was reported counts as ordered."""
+        time = self.choose.randint(0, self.naive.count[other])
+        self.clocks.acquire((agent,), Clock({other: time}))
+        self.naive.known[agent][other] = max(self.naive.known[agent][other], time)
+
+    def _some_tokens(self, most: int) -> list[tuple[Clock, Told]]:
+        self.choose.shuffle(self.tokens)
+        found, self.tokens = self.tokens[:most], self.tokens[most:]
+        return found
+
+    def compare(self) -> None:
+        """All agents; those that have done nothing yet do not begin by being asked."""
+        known = self.clocks.known
+        for agent in AGENTS:
+            clock = known[agent] if agent in known else known.of_core(agent // PIPES)
+            expected = self.naive.known[agent]
+            assert {each: clock.knows(each) for each in AGENTS} == expected
+            assert {**dict.fromkeys(AGENTS, 0), **clock.flat()} == expected
+            assert {each: clock.copy().knows(each) for each in AGENTS} == expected
+        for proven, told in self.tokens:
+            assert {each: proven.knows(each) for each in AGENTS} == told
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_clocks_that_share_parts_know_what_whole_ones_know(seed: int) -> None:
+    """Work, flags, tokens, waits of the scalar unit, barriers and meetings of three cores.
+
+    All agents are compared behind each step, so that one that a step leaves out is seen even
+    where it learns the same by another way later.
     """
-    choose = random.Random(seed)
-    agents = [core * PIPES + pipe for core in range(2) for pipe in range(PIPES)]
-    clocks, plain = Clocks(), {agent: dict.fromkeys(agents, 0) for agent in agents}
+    both = Pair(seed)
+    steps = (
+        both.work, both.hand, both.give, both.give, both.take, both.learn, both.barrier,
+        both.barrier_all, both.meet, both.overtaken,
+    )  # fmt: skip
+    weights = (9, 6, 4, 4, 3, 3, 1, 1, 2, 1)
+    for _ in range(150):
+        step = both.choose.choices(steps, weights)[0]
+        step(*both.choose.sample(AGENTS, 2))
+        both.compare()
 
-    def tell(taker: int, told: Told) -> None:
-        plain[taker] = {a: max(t, told[a]) for a, t in plain[taker].items()}
 
-    def released(giver: int) -> Told:
-        return {**plain[giver], giver: clocks.count[giver]}
+@pytest.mark.parametrize("pipe", PIPES_USED)
+def test_all_pipes_of_a_core_learn(pipe: int) -> None:
+    """Those that have worked, and those that begin later."""
+    clocks, far = Clocks(), 5 * PIPES
+    for begun in PIPES_USED[:2]:
+        clocks.of(begun)
+    clocks.count[far] = 7
+    clocks.learn(0, clocks.release(far))
+    assert clocks.of(pipe).knows(far) == 7
+    assert clocks.of(PIPES + pipe).knows(far) == 0
 
-    for _ in range(80):
-        giver, taker = choose.sample(agents, 2)
-        core = taker // PIPES
-        mine = agents[core * PIPES : (core + 1) * PIPES]
-        match choose.randrange(5):
-            case 0:
-                clocks.count[giver] += 1
-                clocks.of(giver)
-            case 1:
-                told = released(giver)
-                clocks.hand(giver, taker)
-                tell(taker, told)
-            case 2:
-                told, proven = released(giver), clocks.release(giver)
-                clocks.learn(core, proven.shared() if choose.random() < 0.3 else proven)
-                for each in mine:
-                    tell(each, told)
-            case 3:
-                all_told = [released(each) for each in mine]
-                clocks.barrier_all(core)
-                for each in mine:
-                    for told in all_told:
-                        tell(each, told)
-            case _:
-                known = clocks.of(taker)
-                assert {a: known.knows(a) for a in agents} == plain[taker]
-    for agent in agents:
-        assert {a: clocks.of(agent).knows(a) for a in agents} == plain[agent]
+
+def test_what_a_token_proves_does_not_grow_with_the_core() -> None:
+    clocks, far = Clocks(), 5 * PIPES
+    before, clocks.count[far] = clocks.release(0), 7
+    clocks.learn(0, clocks.release(far))
+    assert (before.knows(far), clocks.of(0).knows(far)) == (0, 7)
+
+
+def test_whoever_begins_behind_it_all_knows_it_all() -> None:
+    """Ranks that have ended: what begins then, on any core, comes behind them."""
+    clocks = Clocks()
+    clocks.count[3] = 4
+    clocks.known.begin_again(clocks.release(3).shared())
+    clocks.learn(1, Clock({20: 1}))
+    assert [clocks.of(agent).knows(3) for agent in (0, PIPES, 9 * PIPES)] == [4] * 3
 
 
 @pytest.mark.parametrize("meets", [True, False])

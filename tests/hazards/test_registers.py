@@ -101,11 +101,11 @@ def program(make: Callable[[], Set], *, second: int, waits: bool) -> Any:
 
 
 def found(
-    make: Callable[[], Set], *, second: int = 1, waits: bool = False, rules: str = "default"
+    make: Callable[[], Set], *, second: int = 1, waits: bool = False, **more: Any
 ) -> list[Any]:
     return [
         d
-        for d in check({"cube": program(make, second=second, waits=waits)}, rules=rules)
+        for d in check({"cube": program(make, second=second, waits=waits)}, **more)
         if d.code in ("E6", "E7")
     ]
 
@@ -148,3 +148,41 @@ def test_a_scale_that_was_never_set(name: str, severity: str) -> None:
 
     told = {d.code: d.severity for d in check({"cube": cube}, allow=["E10"])}
     assert told == {"TPUSH.register": severity}
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_work_that_has_waited_is_held_against_what_was_set_in_the_meantime(name: str) -> None:
+    """Whichever of the two a schedule executes first: the finding is that of the program."""
+    told = [(race.message, race.location, race.notes) for race in found(REGISTERS[name])]
+    for seed in range(6):
+        races = found(REGISTERS[name], seed=seed)
+        assert [(race.message, race.location, race.notes) for race in races] == told
+        assert found(REGISTERS[name], waits=True, seed=seed) == []
+        assert found(REGISTERS[name], second=0, seed=seed) == []
+
+
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_the_first_change_behind_an_instruction_is_told(seed: int | None) -> None:
+    """One that is set to the value it has changes nothing, and hides nothing."""
+
+    def cube() -> None:
+        register = by_mode()
+        register.to(0)
+        register.use()  # use
+        register.to(0)
+        TSETTF32MODE[True]()  # first
+        TSETTF32MODE[False]()  # second
+
+    (race,) = (d for d in check({"cube": cube}, seed=seed) if d.code == "E6")
+    assert marked(cube, "first") in lines_of(race)
+
+
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_work_that_is_issued_behind_a_change_may_be_executed_late(seed: int | None) -> None:
+    def cube() -> None:
+        register = by_mode()
+        register.to(0)
+        register.to(1)
+        register.use()
+
+    assert not [d for d in check({"cube": cube}, seed=seed) if d.code == "E6"]

@@ -6,8 +6,8 @@ EQUIVALENT: dict[str, str] = {
     "machine/flags.py:Clock._adopt: time > self.get(agent, 0) -> time >= self.get(agent, 0)": (
         "what is written again is the time that stands there"
     ),
-    "machine/hazards.py:HazardLog.see: complete(other, 0) < time > at_least(other, 0) -> "
-    "complete(other, 0) <= time > at_least(other, 0)": (
+    "machine/hazards.py:HazardLog.see: complete(other, 0) < time > learnt(other, 0) -> "
+    "complete(other, 0) <= time > learnt(other, 0)": (
         "what is not seen at once to be clear is judged, and found to be"
     ),
 }

@@ -212,14 +212,6 @@ Item = (
 )  # fmt: skip
 
 
-def flat(clock: Clock) -> dict[int, int]:
-    """What a clock knows, without what it shares with others."""
-    found = dict(clock.base)
-    for agent, time in clock.items():
-        found[agent] = max(time, found.get(agent, 0))
-    return found
-
-
 # ---- windows -------------------------------------------------------------------------------------
 
 
@@ -430,7 +422,7 @@ class RanksApart(Ranks):
         self._clocks[self._told] = clock
         entries.append(Notified(self.number, self._told, spot, token, agent, time))
         self._told += 1
-        self.items.append(Told(spot, token, None if clock is None else flat(clock), agent, time))
+        self.items.append(Told(spot, token, None if clock is None else clock.flat(), agent, time))
         self._hear(self._line.ask(Ask.LOOK, entries))
         return True
 
@@ -439,7 +431,7 @@ class RanksApart(Ranks):
         if not spots:
             return Clock()
         seen = self.history.stand_in(agent // PIPES)
-        self.items.append(Learnt(spots, token, flat(known), agent, seen))
+        self.items.append(Learnt(spots, token, known.flat(), agent, seen))
         return Clock([seen])
 
     # ---- turns ----------------------------------------------------------------------------------
@@ -563,7 +555,7 @@ class HistoryApart(History):
             self._know_core(core)
             scope, made = self._know_scope(findings, core), self._know_made(event)
             ranks.items.append(
-                Touched(event.agent, event.time, flat(known), made, scope, tuple(uses))
+                Touched(event.agent, event.time, known.flat(), made, scope, tuple(uses))
             )
 
     def launch_ended(self, rank: int) -> None:

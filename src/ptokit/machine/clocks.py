@@ -8,7 +8,7 @@ it leaves, with that pipe's own work complete; a wait joins it in.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ptokit.isa.spec import Pipe
 from ptokit.machine.core import Core
@@ -23,32 +23,30 @@ def agent_of(core: Core, pipe: Pipe) -> int:
     return core.number * PIPES + pipe
 
 
-_NONE: Mapping[int, Clock] = {}
+def agents_of(core: int) -> range:
+    """The numbers of all pipes of a core."""
+    return range(core * PIPES, (core + 1) * PIPES)
 
 
 class Known(dict[int, Clock]):
-    """What each agent comes after; one that has done nothing yet, what its core has learnt."""
+    """What each agent comes after: a clock above that of its core."""
 
     def __init__(self) -> None:
         super().__init__()
         self.cores: dict[int, Clock] = {}
         self.all = Clock()  # what everybody comes after
-        self._begun: dict[int, dict[int, Clock]] = {}  # by core: those of its agents
 
     def __missing__(self, agent: int) -> Clock:
-        found = self[agent] = self.cores.get(agent // PIPES, self.all).copy()
+        found = self[agent] = Clock()
+        found.core = self.of_core(agent // PIPES)
         return found
 
-    def __setitem__(self, agent: int, clock: Clock) -> None:
-        super().__setitem__(agent, clock)
-        self._begun.setdefault(agent // PIPES, {})[agent] = clock
-
-    def begun(self, core: int) -> Iterable[Clock]:
+    def begun(self, core: int) -> list[Clock]:
         """What those agents of a core come after that have done something."""
-        return self._begun.get(core, _NONE).values()
+        return [self[agent] for agent in agents_of(core) if agent in self]
 
     def of_core(self, core: int) -> Clock:
-        """What those agents of a core come after that have done nothing yet."""
+        """What all agents of a core come after, which have learnt it together."""
         found = self.cores.get(core)
         if found is None:
             found = self.cores[core] = self.all.copy()
@@ -57,7 +55,6 @@ class Known(dict[int, Clock]):
     def begin_again(self, behind: Clock) -> None:
         """All that is to come comes behind something."""
         self.clear()
-        self._begun.clear()
         self.cores.clear()
         self.all = behind
 
@@ -95,9 +92,9 @@ class Clocks:
     def hand(self, giver: int, taker: int) -> None:
         """Let one agent go on after the work of another, and all that came before it."""
         known, other = self.known[taker], self.known[giver]
-        if other.base is not known.base:
+        if other.core is not known.core or other.base is not known.base:
             known.join(other)
-        else:  # nearly always: this is the most frequent of all
+        else:  # two pipes of a core, nearly always: this is the most frequent of all
             get = known.get
             for agent, time in other.items():
                 if time > get(agent, 0):
@@ -106,25 +103,10 @@ class Clocks:
 
     def learn(self, core: int, clock: Clock) -> None:
         """Let all agents of a core go on after what a signal proves."""
-        begun, least = self.known.begun(core), self.known.of_core(core)  # which all of them know
-        if clock.base is not least.base:
-            for known in (*begun, least):
-                known.join(clock)
-            return
-        get = least.get
-        news = [(agent, time) for agent, time in clock.items() if time > get(agent, 0)]
-        least.update(news)
-        for known in begun:
-            if known.base is not least.base:
-                known.join(clock)
-                continue
-            get = known.get
-            for agent, time in news:
-                if time > get(agent, 0):
-                    known[agent] = time
+        self.known.of_core(core).join(clock)
 
     def of_core(self, core: int) -> list[Clock]:
-        """What all agents of a core come after: each that has done something, and the others."""
+        """What all agents of a core come after, in parts: what each has learnt, what all have."""
         return [*self.known.begun(core), self.known.of_core(core)]
 
     def barrier(self, agent: int) -> None:
@@ -133,16 +115,12 @@ class Clocks:
 
     def barrier_all(self, core: int) -> None:
         """Complete all work of a core before all its later work."""
-        first, *others = all_known = self.of_core(core)
-        count = self.count
-        for known in others:
-            first.join(known)
-        for agent in range(core * PIPES, (core + 1) * PIPES):
+        for known in self.known.begun(core):
+            known.hand_up()
+        all_know, count = self.known.of_core(core), self.count
+        for agent in agents_of(core):
             if agent in count:
-                first[agent] = count[agent]
-        for known in all_known[1:]:
-            known.update(first)
-            known.base = first.base
+                all_know[agent] = count[agent]
 
     @property
     def is_by_pipe(self) -> bool:
@@ -171,9 +149,6 @@ class CoreClocks(Clocks):
 
     def hand(self, giver: int, taker: int) -> None:
         super().hand(giver - giver % PIPES, taker - taker % PIPES)
-
-    def learn(self, core: int, clock: Clock) -> None:
-        super().take(core * PIPES, clock)
 
     def barrier(self, agent: int) -> None:
         """All that is done is complete."""

@@ -39,11 +39,14 @@ NOTHING = Epoch()
 class Clock(dict[int, int]):
     """How many instructions of each pipe are known to be complete.
 
-    What was learnt at the last meeting of cores is the `base`, shared by all who were there; the
-    entries are what came on top of it, and count where they are greater.
+    What was learnt at the last meeting of cores is the `base`, shared by all who were there. The
+    clock of a pipe stands above that of its `core`, which all pipes of the core share: what the
+    core learns later, they all know. The entries are what comes on top of both. A time counts
+    where it is the greatest.
     """
 
     base: Epoch = NOTHING  # made as dicts are: no clock but those of meetings has another one
+    core: Clock  # of whoever is no pipe, and of cores themselves: one that knows nothing
 
     @staticmethod
     def above(base: Epoch, known: Mapping[int, int]) -> Clock:
@@ -54,18 +57,30 @@ class Clock(dict[int, int]):
         return clock
 
     def copy(self) -> Clock:
-        clock = Clock(self)
-        if self.base is not NOTHING:
-            clock.base = self.base
+        """The same knowledge, which stays as it is whatever the core learns."""
+        core = self.core
+        if core is NO_CORE:
+            return Clock.above(self.base, self)
+        clock = Clock.above(core.base, core)
+        clock._add(self)
         return clock
 
     def knows(self, agent: int) -> int:
         """How many instructions of an agent are complete."""
-        return max(self.get(agent, 0), self.base.get(agent, 0))
+        core = self.core
+        return max(
+            self.get(agent, 0), core.get(agent, 0), core.base.get(agent, 0), self.base.get(agent, 0)
+        )
 
     def join(self, other: Clock) -> None:
         """Learn what another clock knows."""
-        if other.base is not self.base:
+        if other.core is not self.core:
+            self._add(other.core)
+        self._add(other)
+
+    def _add(self, other: Clock) -> None:
+        """Learn what another clock knows by itself."""
+        if other.base is not self.base and other.base:
             self._adopt(other.base)
         get = self.get
         for agent, time in other.items():
@@ -85,12 +100,28 @@ class Clock(dict[int, int]):
 
     def shared(self) -> Clock:
         """The same knowledge as an epoch, which any number of others can take over at once."""
-        everything = dict(self.base)
-        for agent, time in self.items():
-            everything[agent] = max(time, everything.get(agent, 0))
+        everything = self.flat()
         if self.base.before is not None:
             self.base.before = None  # of rounds long past nobody asks
         return Clock.above(Epoch(everything, self.base), {})
+
+    def flat(self) -> dict[int, int]:
+        """All of it, without a part that others share."""
+        found: dict[int, int] = {}
+        for part in (self, self.core, self.base, self.core.base):
+            for agent, time in part.items():
+                found[agent] = max(time, found.get(agent, 0))
+        return found
+
+    def hand_up(self) -> None:
+        """Let the core know all that is on top of it."""
+        self.core._add(self)
+        self.clear()
+        self.base = NOTHING
+
+
+NO_CORE = Clock()
+Clock.core = NO_CORE
 
 
 class Token:

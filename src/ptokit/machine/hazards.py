@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ptokit.machine.history import History
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Noted:
     """An instruction as a journal lists it: all that its executions have in common."""
 
@@ -68,6 +68,7 @@ class HazardLog:
         self._spares = False  # whether arrays that are only read need not be looked at
         self._written: list[tuple[int, int]] = []  # the others: where they begin and end
         self._registers: dict[tuple[int, str], Region] = {}  # of a core
+        self._changes: dict[Region, list[Event]] = {}  # of a register, as they were executed
         self.issued = IssueOrder()
         self._laid: list[CallFacts] = []  # whose uses were laid out here
         self.moment = 0  # events so far
@@ -94,7 +95,8 @@ class HazardLog:
         if is_special:
             self._registered(event, facts)
         mine = clocks.known[agent]
-        complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
+        core = mine.core  # what the pipe has learnt itself, what its core has, and at meetings
+        complete, learnt, met = mine.get, core.get, core.base.get
         is_free = noted.call.pipe in self._barriers
         ordered = -1 if is_free else agent  # most pipes keep their own order
         for use in uses:
@@ -102,17 +104,25 @@ class HazardLog:
             # Nearly every access finds all earlier ones complete: this must be quick to see.
             for peer in region.peers:
                 last = peer.write
-                if last is not None and last.agent != ordered:
+                if last is not None:
                     other, time = last.agent, last.time
-                    if complete(other, 0) < time > at_least(other, 0):
+                    if (
+                        other != ordered
+                        and complete(other, 0) < time > learnt(other, 0)
+                        and met(other, 0) < time
+                    ):
                         break
                 # Additions may happen at the same time as each other, and so may maxima.
-                if peer.additions and peer.combines != use.atomic and peer.settled is not mine.base:
+                if peer.additions and peer.combines != use.atomic and peer.settled is not core.base:
                     break
                 if writes and peer.reads:
                     for earlier in peer.reads.values():
                         other, time = earlier.agent, earlier.time
-                        if other != ordered and complete(other, 0) < time > at_least(other, 0):
+                        if (
+                            other != ordered
+                            and complete(other, 0) < time > learnt(other, 0)
+                            and met(other, 0) < time
+                        ):
                             break
                     else:
                         continue
@@ -166,9 +176,9 @@ class HazardLog:
         found = self._known.get(memory.uid)
         if found is None:
             found = memory.regions
-            if found is None or found.is_closed or len(found.known) > _MOST_KEPT:
+            if found is None or found.is_closed:
                 found = memory.regions = RegionIndex(memory.name)
-            found.forget()
+            found.begin()
             self._known[memory.uid] = found
         return found
 
@@ -181,6 +191,13 @@ class HazardLog:
             index = history.windows
         key = access.signature
         return index.get(key) or index.add(key, access.place)
+
+    def region_at(self, address: int, view: View) -> Region:
+        """The bytes of global memory that a view touches at an address."""
+        index, key = self.global_index(), (address, view.place)
+        found = index.known.get(key) or index.add(key, behind(view.place, address))
+        assert found is not None  # a view of no bytes is none
+        return found
 
     def _bound_uses(self, event: Event, facts: CallFacts) -> tuple[Use, ...]:
         """Global memory, and scratch beside the operands."""
@@ -231,13 +248,10 @@ class HazardLog:
             for access, view in zip(event.reached, views, strict=True):
                 found += _moving_use(self.region(access), view)
             return found
-        index = self.global_index()
         for address, view in zip(places, views, strict=True):
             if view is None or self.is_spared(noted, view, address, address):
                 continue
-            key = address, view.place
-            region = index.known.get(key) or index.add(key, behind(view.place, address))
-            found += _moving_use(region, view)
+            found += _moving_use(self.region_at(address, view), view)
         if known is None:
             noted.by_place = {}
         else:
@@ -312,11 +326,11 @@ class HazardLog:
         for uid, index in self._known.items():
             if keeps and uid != _ALL_GM:
                 index.forget()
-            else:
+            if not keeps or uid == _ALL_GM or index.is_stale:
                 index.close()
         for facts in self._laid if not keeps else ():
             facts.uses, facts.laid = None, ()
-        for each in (self._known, self._registers, self._laid):
+        for each in (self._known, self._registers, self._changes, self._laid):
             each.clear()
 
     # ---- conflicts ------------------------------------------------------------------------------
@@ -346,10 +360,11 @@ class HazardLog:
                 peer.sweep.unfold(self, peer)
             suspects = self._suspects(use, known, ordered)
             suspects = [s for s in suspects if not (use.region.is_shade or s[0].is_shade)]
+        met = known.core.base
         for peer in use.region.peers:
-            if all(known.base.get(a.agent, 0) >= a.time for a in peer.additions.values()):
-                peer.settled = known.base
-        suspects.sort(key=lambda each: each[1].moment)
+            if all(met.get(a.agent, 0) >= a.time for a in peer.additions.values()):
+                peer.settled = met
+        suspects.sort(key=_rank)
         crossed, agent = False, event.agent
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
@@ -449,18 +464,48 @@ class HazardLog:
         """Registers that an instruction uses, or changes while earlier ones may still use them."""
         insn, number = event.insn, event.agent // PIPES
         for name in facts.registers:
-            region = self._register(number, name)
-            region.reads[event.agent] = event
+            register = self._register(number, name)
+            change = self._changed_before(event, self._changes.get(register, ()))
+            if change is None:
+                register.reads[event.agent] = event
+            else:  # it has waited, and holds another value by now
+                self._changed_under(name, register, event, change)
         for name in insn.sets:
-            region = self._register(number, name)
-            if name in event.noted.changed:
-                event.uses += (Use(name, True, region, None, ""),)
-                for earlier in region.reads.values():
-                    if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
-                        earlier.uses += (Use(name, False, region, None, ""),)
-                        excuse = _LATCHED if self.findings.policy.profile == "release" else ""
-                        self.findings.race(event.uses[-1], region, earlier, event, False, excuse)
-            region.reads = {}
+            if name not in event.noted.changed:  # it holds what it held
+                continue
+            register = self._register(number, name)
+            self._changes.setdefault(register, []).append(event)
+            event.uses += (Use(name, True, register, None, ""),)
+            for earlier in register.reads.values():
+                if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
+                    self._changed_under(name, register, earlier, event)
+            register.reads = {}
+
+    def _changed_before(self, event: Event, changes: Sequence[Event]) -> Event | None:
+        """The first change of a register that was issued behind an instruction, and is done."""
+        found = None
+        for change in reversed(changes):
+            if not self._was_overtaken(event, change):
+                break
+            found = change
+        return found
+
+    def _changed_under(self, name: str, register: Region, user: Event, change: Event) -> None:
+        """Report that a register is set while an instruction may still use it."""
+        user.uses += (Use(name, False, register, None, ""),)
+        sets = next(use for use in change.uses if use.region is register)
+        excuse = _LATCHED if self.findings.policy.profile == "release" else ""
+        self.findings.race(sets, register, user, change, False, excuse)
+
+
+def _rank(suspect: tuple[Region, Event, bool]) -> tuple[int, int]:
+    """The order in which suspects are told: as they were executed, by operand.
+
+    In which order a region knows its peers says nothing: it may stem from another launch.
+    """
+    peer, earlier, wrote = suspect
+    places = (n for n, u in enumerate(earlier.uses) if u.region is peer and u.writes == wrote)
+    return earlier.moment, next(places, 0)
 
 
 def _moving_use(region: Region | None, view: View | None) -> tuple[Use, ...]:
@@ -484,7 +529,6 @@ def _has_scratch(event: Event) -> bool:
 
 _EVERYWHERE = 1 << 62  # more than any address
 _ALL_GM = -1  # the number of all its buffers
-_MOST_KEPT = 500  # regions of a memory: where addresses come from data, each launch has others
 _SHADE = "might have touched"
 # The makers' own instructions change such registers between others that are still queued.
 _LATCHED = "on a device an instruction takes along what its registers hold when it is issued"

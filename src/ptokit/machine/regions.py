@@ -169,6 +169,11 @@ class Region:
         found = [event for (_, how), event in self.additions.items() if how != atomic]
         return found if self.write is None else [self.write, *found]
 
+    @property
+    def is_touched(self) -> bool:
+        """Whether anybody is known to have touched it."""
+        return self.write is not None or bool(self.reads or self.additions)
+
     def forget(self) -> None:
         """Start over: the memory is given to somebody else."""
         self.write = self.sweep = None
@@ -290,7 +295,7 @@ class Line(Plane):
             for other, grid in self._by_size.items():
                 first, last = start >> other, stop - 1 >> other
                 if other != size:
-                    found += _between(grid, first, last)
+                    found += grid.get(first, ()) if first == last else _between(grid, first, last)
                     continue
                 for cell in (first,) if first == last else (first, last):
                     listed = grid.get(cell)
@@ -330,6 +335,7 @@ class RegionIndex:
         self.known: dict[Any, Region] = {}  # by what an access says of its place
         self._few: list[Region] | None = []  # all of them, as long as they are few
         self._planes: dict[int, Plane] = {}
+        self._used: set[Region] = set()  # since the launch began, as far as it was forgotten
         self.is_closed = False
 
     def get(self, key: Any) -> Region | None:
@@ -414,12 +420,29 @@ class RegionIndex:
             region.write, region.additions, region.reads = None, {}, {}
         self.known.clear()
         self._planes.clear()
+        self._used.clear()
         self._few = []
 
     def forget(self) -> None:
         """Forget who touched what; the regions stay known."""
         for region in self.known.values():
-            region.forget()
+            if region.is_touched:
+                self._used.add(region)
+                region.forget()
+
+    def begin(self) -> None:
+        """Another launch begins, whatever became of the one before."""
+        self.forget()
+        self._used.clear()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the launch that was forgotten has touched less than half of the regions.
+
+        Where addresses come from data, each launch has others: to compare with all of them, again
+        and again, would cost more than to make anew those that one launch touches.
+        """
+        return 2 * len(self._used) < len(self.known)
 
 
 def _rows_meet(mine: Rows, others: Rows) -> bool:

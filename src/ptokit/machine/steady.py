@@ -42,6 +42,7 @@ from ptokit.machine.notes import (
 from ptokit.machine.regions import Region
 
 _FAR = 1 << 62
+_Record = tuple[Region, str, Any, Any]  # who touched a region last: the place of it, and the event
 
 
 class Window:
@@ -53,12 +54,17 @@ class Window:
         self.given = 0  # tokens
         self.is_plain = True  # nothing happens whose outcome is not looked at
         cores: set[int] = set()
+        handed: set[tuple[int, int]] = set()  # from whom to whom: a few, again and again
         entries, at, turn = notes.entries, start, core
         while at < stop:
             code = entries[at]
             at += 1
             if code >= 0:
                 kind = code & KINDS
+                if kind == HAND:
+                    handed.add((code >> SHIFT, entries[at]))
+                    at += 1
+                    continue
                 if kind == TURN:
                     turn = code >> SHIFT
                     continue
@@ -66,9 +72,6 @@ class Window:
                 self.given += kind == GIVE
                 if kind in (TAKE, LEARN):
                     self.taken.append(self.given - entries[at])
-                    at += 1
-                elif kind == HAND:
-                    cores.add(entries[at] // PIPES)
                     at += 1
                 continue
             operation = notes.operations[~code]
@@ -81,6 +84,7 @@ class Window:
             else:
                 self.is_plain = False
                 break
+        cores.update(agent // PIPES for pair in handed for agent in pair)
         self.is_closed = turn == core  # the next one begins as this one does
         self.addresses = sum(len(each.bound) for each, _ in self.instructions if each.moves)
         self.cores = sorted(cores)
@@ -113,13 +117,17 @@ class State:
         self.count = {agent: clocks.count.get(agent, 0) for agent in window.agents}
         self.is_known = None not in told
         known = _known(clocks, window)
-        self.clocks = [each.copy() for each in (*known, *told) if each is not None]
-        self.records: list[tuple[tuple[Region, str, int], Any]] = []  # each with its place
+        # Part by part: what a pipe knows goes on as what its core knows does.
+        parts = (each for each in (*known, *told) if each is not None)
+        self.clocks = [Clock.above(each.base, each) for each in parts]
+        self.records: list[_Record] = []
+        keep = self.records.append
         for region in regions:
-            self.records.append(((region, "write", 0), region.write))
-            for kind in ("additions", "reads"):
-                held = getattr(region, kind)
-                self.records += (((region, kind, key), each) for key, each in held.items())
+            keep((region, "write", 0, region.write))
+            for key, event in region.additions.items():
+                keep((region, "additions", key, event))
+            for key, event in region.reads.items():
+                keep((region, "reads", key, event))
 
 
 class Shift:
@@ -130,7 +138,7 @@ class Shift:
         # Of times that stand still: what a clock does not name is none yet, and stays so.
         self._latest = {agent: 0 if step else -1 for agent, step in self.by.items()}
         self._earliest = dict.fromkeys(self.by, _FAR)  # of those that go on
-        self._moved: list[tuple[Any, Any]] = []  # records, with their places
+        self._moved: list[_Record] = []
         self.agrees = (
             before.is_known
             and after.is_known
@@ -175,9 +183,9 @@ class Shift:
                 earliest[agent] = time
         return True
 
-    def _record(self, before: tuple[Any, Any], after: tuple[Any, Any]) -> bool:
-        (place, one), (other, two) = before, after
-        if place != other:
+    def _record(self, before: _Record, after: _Record) -> bool:
+        one, two = before[3], after[3]
+        if before[:3] != after[:3]:
             return False
         if one is two:
             return one is None or self._time(one.agent, one.time, one.time)
@@ -185,7 +193,7 @@ class Shift:
             return False
         if one.noted is not two.noted or one.agent != two.agent:
             return False
-        self._moved.append((place, two))
+        self._moved.append(after)
         return two.time - one.time == self.by[two.agent] and self._time(
             two.agent, one.time, two.time
         )
@@ -218,7 +226,7 @@ class Shift:
             for other, time in two.items():
                 known[other] = time + times * (time - one[other])
         later: dict[int, Any] = {}
-        for place, event in self._moved:
+        for region, kind, key, event in self._moved:
             if id(event) not in later:
                 # The event itself stays what it is to the global memory that it touched.
                 twin = Executed(event.noted, event.agent, event.places)
@@ -226,7 +234,7 @@ class Shift:
                 twin.time = event.time + times * self.by[event.agent]
                 twin.moment = event.moment + events
                 later[id(event)] = twin
-            _put(place, later[id(event)])
+            _put(region, kind, key, later[id(event)])
 
 
 def _known(clocks: Clocks, window: Window) -> list[Clock]:
@@ -234,8 +242,7 @@ def _known(clocks: Clocks, window: Window) -> list[Clock]:
     return [known for core in window.cores for known in clocks.of_core(core)]
 
 
-def _put(place: tuple[Region, str, int], event: Any) -> None:
-    region, kind, key = place
+def _put(region: Region, kind: str, key: Any, event: Any) -> None:
     if kind == "write":
         region.write = event
     else:
@@ -245,7 +252,7 @@ def _put(place: tuple[Region, str, int], event: Any) -> None:
 def regions_of(log: HazardLog, window: Window) -> list[Region]:
     """The bytes on chip, and the registers, that a window touches, and all that share some."""
     found: dict[Region, None] = {}
-    for noted, agent in window.instructions:
-        for region in log.regions_of(noted, agent // PIPES):
+    for noted, core in {(noted, agent // PIPES): None for noted, agent in window.instructions}:
+        for region in log.regions_of(noted, core):
             found.update(dict.fromkeys(region.peers))
     return list(found)

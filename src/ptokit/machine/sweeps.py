@@ -16,14 +16,14 @@ with it, the sweep is unfolded into what was really touched, and when.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import combinations
+from operator import sub
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.dataclass import dataclass
-from ptokit.base.layout import Array
 from ptokit.machine.access import Access
 from ptokit.machine.events import Event, Executed
 from ptokit.machine.hazards import HazardLog, Noted
@@ -42,7 +42,7 @@ class Sweep:
     agent: int
     access: Access
     rows: Rows  # behind each address
-    table: Array  # of addresses, for all trips
+    table: Sequence[int]  # of addresses, for all trips
     turn: int  # which instruction of its agent it is in a trip, and which of all, from 1 on
     place: int
     first: tuple[int, int] = (0, 0)  # the time and the moment before all trips
@@ -50,7 +50,7 @@ class Sweep:
     before: tuple[int, ...] = ()  # its last addresses in trips that were read
     is_alone: bool = False  # whether no other of its kind comes to its bytes, nor it twice
     near: list[Region] = field(default_factory=list[Region])  # what its hull meets
-    addresses: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the others
+    addresses: Sequence[int] = ()  # in the others
 
     @property
     def atomic(self) -> str:
@@ -60,12 +60,11 @@ class Sweep:
         """A region that holds all its places; None where rows would go round the edge."""
         start, width, pitch, number = self.rows
         if number == 1:
-            low, high = int(self.addresses.min()), int(self.addresses.max())
+            low, high = _ends(self.addresses)
             reach = high - low + width
             return Region("GM", Rows(low + start, reach, reach, 1))
-        row, col = self._corners()
-        top, left = int(row.min()), int(col.min())
-        wide, tall = int(col.max()) + width - left, int(row.max()) + number - top
+        top, bottom, left, right = self._corners()
+        wide, tall = right + width - left, bottom + number - top
         if left + wide > pitch:
             return None
         return Region("GM", Rows(self._origin + top * pitch + left, wide, pitch, tall))
@@ -83,36 +82,35 @@ class Sweep:
     def _origin(self) -> int:
         return self.access.memory.base
 
-    def _corners(self) -> tuple[Array, Array]:
-        """The rows and columns, in bytes, at which its places begin."""
-        return np.divmod(self.addresses + self.rows.start - self._origin, self.rows.pitch)
+    def _corners(self) -> tuple[int, int, int, int]:
+        """The least and greatest row, and column in bytes, at which its places begin."""
+        places, first, pitch = self.addresses, self.rows.start - self._origin, self.rows.pitch
+        if isinstance(places, range):
+            low, high = _ends(places)
+            (top, left), (bottom, right) = divmod(low + first, pitch), divmod(high + first, pitch)
+            if top == bottom or places.step % pitch == 0:
+                return top, bottom, left, right
+        row, col = zip(*[divmod(place + first, pitch) for place in places], strict=True)
+        return min(row), max(row), min(col), max(col)
 
     def is_apart(self) -> bool:
         """Whether it never comes to the same byte twice."""
-        _, width, _, number = self.rows
-        if number == 1:
-            return _are_apart(self.addresses, width)
-        row, col = self._corners()
-        if (row == row[0]).all():
-            return _are_apart(col, width)
-        if (col == col[0]).all():
-            return _are_apart(row, number)
-        down, right = row - row.min(), col - col.min()
-        if (down % number).any() or (right % width).any():
-            return False
-        cells = down // number * (int(right.max()) + 1) + right
-        return len(np.unique(cells)) == len(cells)
+        return _is_apart(self.addresses, self.rows, self._origin)
 
-    def may_touch(self, region: Region) -> bool:
-        """Whether it comes to a region, as far as that is seen at once."""
+    def may_touch(self, regions: Sequence[Region]) -> bool:
+        """Whether it comes to one of some regions, as far as that is seen at once."""
+        places = np.array(self.addresses, np.int64) + self.rows.start if regions else ()
+        return any(self._meets(region, places) for region in regions)
+
+    def _meets(self, region: Region, places: Any) -> bool:
         other = region.rows
         if region.sweep is not None or other is None:
             return True
-        start, width, pitch, number = self.rows
+        _, width, pitch, number = self.rows
         if number > 1 and other.number > 1 and pitch != other.pitch:
             return True
         pitch = other.pitch if number == 1 else pitch
-        far = other.start - (self.addresses + start)
+        far = other.start - places
         low = (far - width) // pitch + 1
         high = -(-(far + other.width) // pitch) - 1
         return bool((np.maximum(low, 1 - other.number) <= np.minimum(high, number - 1)).any())
@@ -125,17 +123,17 @@ class Sweep:
         if self.rows != other.rows or not self.is_apart():
             return False
         mine, others = self.addresses, other.addresses
-        if np.array_equal(mine, others) or _union((self, other)).is_apart():
+        if mine == others or _is_apart([*mine, *others], self.rows, self._origin):
             return True
-        mine, others = (np.append(each.before, each.addresses) for each in (self, other))
-        is_behind = np.array_equal(mine[:-1], others[1:]) or np.array_equal(mine[1:], others[:-1])
+        mine, others = ([*each.before, *each.addresses] for each in (self, other))
+        is_behind = mine[:-1] == others[1:] or mine[1:] == others[:-1]
         return len(self.before) == _READ and is_behind
 
     def unfold(self, log: HazardLog, whole: Region) -> None:
         """Put what was really touched in the place of a hull."""
         whole.forget()
         memory, pattern = self.access.memory, self.access.pattern
-        for trip, address in enumerate(self.addresses.tolist()):
+        for trip, address in enumerate(self.addresses):
             access = Access(pattern, memory, address - memory.base)
             part = log.region(access)
             assert part is not None
@@ -184,8 +182,6 @@ class Sweeps:
         self._is_regular = True
         width, column = window.addresses, 0
         listed = notes.addresses[first : first + many * width]
-        table = np.array(listed, np.int64).reshape(many, width)
-        lowest, highest = table.min(0).tolist(), table.max(0).tolist()
         turns: dict[int, int] = {}
         self._size = len(window.instructions)
         for place, (noted, agent) in enumerate(window.instructions, 1):
@@ -196,12 +192,13 @@ class Sweeps:
                     self._is_regular &= getattr(access, "whole", None) is None
                 continue
             for access, view in zip(noted.bound, noted.views, strict=True):
-                low, high, addresses = lowest[column], highest[column], table[:, column]
+                addresses = _even(listed[column::width])
+                low, high = _ends(addresses)
                 column += 1
                 if view is None or log.is_spared(noted, view, low, high):
                     continue
                 if low == high:
-                    self._stays(Access(access.pattern, access.memory, low - access.memory.base))
+                    self._steady.append((log.region_at(low, view), access.writes))
                     continue
                 rows = access.pattern.extents
                 if isinstance(rows, Rows):
@@ -231,12 +228,12 @@ class Sweeps:
             return False
         alike: dict[Any, list[Sweep]] = {}  # those of one shape in one array: looked at together
         for sweep in self._moving:
-            sweep.before = tuple(sweep.table[max(0, read - _READ) : read].tolist())
+            sweep.before = tuple(sweep.table[max(0, read - _READ) : read])
             sweep.addresses = sweep.table[read:]
             alike.setdefault(sweep.kind, []).append(sweep)
         for members in alike.values():
             is_written = any(each.access.writes for each in members)
-            are_apart = is_written and _union(members).is_apart()
+            are_apart = is_written and _are_apart(members)
             for sweep in members:
                 sweep.is_alone = are_apart
         for sweep in self._moving:
@@ -294,21 +291,65 @@ class Sweeps:
         use = Use("", writes, hull, None, sweep.atomic)
         found = log.in_the_way(use, sweep.noted, sweep.agent)
         hull.peers = [hull]
-        return not any(map(sweep.may_touch, found))
+        return not sweep.may_touch(found)
 
 
-def _union(sweeps: Sequence[Sweep]) -> Sweep:
-    """Sweeps of one shape in one array as one."""
+def _even(addresses: list[int]) -> Sequence[int]:
+    """The same addresses; as a range, where each is as far behind the one before."""
+    first, second = addresses[:2]
+    if first == second:
+        return addresses
+    evenly = range(first, first + (second - first) * len(addresses), second - first)
+    return evenly if list(evenly) == addresses else addresses
+
+
+def _ends(addresses: Sequence[int]) -> tuple[int, int]:
+    """The least and the greatest."""
+    if isinstance(addresses, range):
+        first, last = addresses[0], addresses[-1]
+        return (first, last) if first < last else (last, first)
+    return min(addresses), max(addresses)
+
+
+def _are_apart(sweeps: Sequence[Sweep]) -> bool:
+    """Whether sweeps of one shape in one array never come to the same byte twice."""
     if len(sweeps) == 1:
-        return sweeps[0]
-    return replace(sweeps[0], addresses=np.concatenate([each.addresses for each in sweeps]))
+        return sweeps[0].is_apart()
+    first, places = sweeps[0], [place for each in sweeps for place in each.addresses]
+    return _is_apart(places, first.rows, first.kind[0])
+
+
+def _is_apart(places: Sequence[int], rows: Rows, origin: int) -> bool:
+    """Whether rows behind each of these addresses, in an array, have no byte in common."""
+    start, width, pitch, number = rows
+    if number == 1:
+        return _keep_apart(places, width)
+    first = start - origin
+    if isinstance(places, range):
+        low, high = _ends(places)
+        if (low + first) // pitch == (high + first) // pitch:
+            return _keep_apart(places, width)
+        if places.step % pitch == 0:
+            return _keep_apart(places, number * pitch)
+    spots = [divmod(place + first, pitch) for place in places]
+    row, col = zip(*spots, strict=True)
+    top, left = min(row), min(col)
+    if max(row) == top:
+        return _keep_apart(col, width)
+    if max(col) == left:
+        return _keep_apart(row, number)
+    if any((down - top) % number or (right - left) % width for down, right in spots):
+        return False
+    return len(set(spots)) == len(spots)
+
+
+def _keep_apart(starts: Sequence[int], size: int) -> bool:
+    """Whether stretches of one size have nothing in common."""
+    if isinstance(starts, range):
+        return abs(starts.step) >= size
+    ordered = sorted(starts)
+    return min(map(sub, ordered[1:], ordered), default=size) >= size
 
 
 def _since(moment: int, events: dict[Any, Any]) -> dict[Any, Any]:
     return {agent: event for agent, event in events.items() if event.moment > moment}
-
-
-def _are_apart(starts: Array, size: int) -> bool:
-    """Whether stretches of one size have nothing in common."""
-    ordered = np.sort(starts)
-    return bool((ordered[:-1] + size <= ordered[1:]).all())
