@@ -70,7 +70,7 @@ _BITWISE = {
     "and": _bitwise(lambda a, b: a & b),
     "or": _bitwise(lambda a, b: a | b),
     "xor": _bitwise(lambda a, b: a ^ b),
-    "not": _bitwise(lambda a, b: ~a),
+    "not": _bitwise(lambda a, b: ~int(a)),
 }
 
 

@@ -132,7 +132,7 @@ def test_a_value_that_cannot_be_sent_is_an_error_of_its_task() -> None:
     first, second = sorted(results, key=lambda each: each.number)
     assert first.value == 0
     assert second.trouble is not None
-    assert "pickle" in second.trouble.reason
+    assert "local object" in second.trouble.reason
 
 
 def test_what_all_tasks_share_need_not_be_sent() -> None:

@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -20,10 +21,16 @@ _LENGTH = 8  # bytes that say how long a message is
 
 @contextmanager
 def undisturbed() -> Generator[None, None, None]:
-    """Processes started in here do not hear of Ctrl-C: it is for whoever started them."""
+    """Processes started in here do not hear of Ctrl-C: it is for whoever started them.
+
+    From 3.12 on Python warns of copies of a process that has threads, those of NumPy included.
+    Ours take no lock that another thread may hold, and the warning would name a user's line.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -42,7 +42,7 @@ def read_array(word: str, name: str, kind: DType | None = None) -> Array:
             return _as_written(np.array(found), kind)
         found.close()
         reason = "it is an archive of several arrays"
-    except (OSError, ValueError, OverflowError, EOFError, MemoryError) as error:
+    except Exception as error:  # of the file, of whatever kind: headers are read as Python code
         reason = str(getattr(error, "strerror", None) or error)
     raise usage_error(
         "arguments",
