@@ -358,7 +358,7 @@ def test_the_command_says_what_a_script_lacks(tmp_path: Path) -> None:
     wants.write_text("import sys\nsys.exit(len(sys.argv) - 3)\n", "utf-8")
     told = command("run", "--compat", wants, "--", "one").stderr
     assert "wants.py ended with exit code -1" in told
-    assert "behind --" in told
+    assert "after --" in told
     two = tmp_path / "two.py"
     two.write_text(ADD + "    build()\n", "utf-8")
     assert "builds 2 programs" in command("run", "--compat", two).stderr

@@ -290,12 +290,12 @@ ORDERED = [  # what is said, a body of a scope, and what is told
         "scalar load after the store",
     ),
     ("VS_ALL orders it", BEHIND + bar("VS_ALL") + SCALAR, NOTHING),
-    ("a vector load behind a scalar store needs one", SET + AGAIN, "load behind the scalar store"),
+    ("a vector load behind a scalar store needs one", SET + AGAIN, "load after the scalar store"),
     ("SV_ALL orders it", SET + bar("SV_ALL") + AGAIN, NOTHING),
     (
         "a vector store behind a scalar store needs one",
         SET + BEHIND,
-        "store behind the scalar store",
+        "store after the scalar store",
     ),
     (
         "lanes that are scattered to one place have one value",

@@ -93,7 +93,11 @@ def command(tmp_path: Path, script: str, seconds: float = 60) -> Command:
     return compat_table.run_command(tmp_path, ".", "bash ./run.sh", seconds)
 
 
-def test_a_command_runs_again_beside_what_it_was_stopped_for(tmp_path: Path) -> None:
+def test_a_command_runs_again_beside_what_it_was_stopped_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PTOKIT_ALLOW", "PTOKIT_SLACK"):  # which the command line sets for its process
+        monkeypatch.delenv(name, raising=False)
     said = 'echo "k.cpp:1:1: error[{0}] [a2a3]: {0} was found" >&2; exit 1'
     stops = f'[[ ",$PTOKIT_ALLOW," == *,E6,* ]] || {{ {said.format("E6")}; }}\n'
     room = f'[ "$PTOKIT_SLACK" ] || {{ {said.format("gm-bounds")}; }}\n'

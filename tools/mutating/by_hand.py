@@ -15,7 +15,7 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("machine/scheduler.py", "_step", "chosen.pipe in self.target.overtaken", "False"),
     # The checker forgets, or knows too much.
     ("machine/clocks.py", "release", "clock[agent] = self.count[agent]", "pass"),
-    ("machine/clocks.py", "barrier_all", "first[agent] = count[agent]", "pass"),
+    ("machine/clocks.py", "barrier_all", "all_know[agent] = count[agent]", "pass"),
     (
         "machine/hazards.py",
         "see",
