@@ -202,7 +202,7 @@ repeats both as compiled code.
 The second launch waits for its functions: those that no process has wanted before are compiled
 together, and kept in the cache for the next one. `python bench/compiling.py` prints both times,
 with the tile operations that a kernel is written in: about a millisecond for a function, or less,
-three to six for a product or an exponential, and at most 1 ms for all of them from the cache. Fifty
+three to six for a product or an exponential, and 1.3 ms or less for all of them from the cache. Fifty
 tile operations of forty kinds come to thirty functions, which is still about twice the 20 ms that
 we aim at. Nearly all of it is the compiler choosing instructions, so what counts is how much there
 is to compile, and how much it is asked to do: loops and addresses are written as a processor likes
@@ -230,9 +230,8 @@ holds repeated launches of the programs of a folder against their steps.
 - Exponentials are the exact result, rounded once, on every computer and in every launch; those of
   torch are a polynomial in float32, which is shorter, and right but for the last bits. Two floats
   decide which one is the nearest, and a long computation in doubles where they cannot.
-- Two threads share the memory: softmax over 16 MB gains less than 1.6 since one thread takes a third
-  less time. Two processes that do it at once slow each other down by a sixth, and starting a thread
-  takes a twentieth of such a launch.
+- Two threads share the memory: since one thread takes a third less time for softmax over 16 MB, two
+  gain less than 1.6. Two processes that do it at once slow each other down by a sixth.
 - Sums of rows have the order of the target, which is that of its vector registers.
 - Top-k sorts whole rows, as the instructions that the kernel is written in do; torch selects.
 - Of small launches 15 to 20 us are Python: arguments are compared with those of the launch that is
