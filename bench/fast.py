@@ -202,9 +202,9 @@ repeats both as compiled code.
 The second launch waits for its functions: those that no process has wanted before are compiled
 together, and kept in the cache for the next one. `python bench/compiling.py` prints both times,
 with the tile operations that a kernel is written in: about a millisecond for a function, or less,
-three to six for a product or an exponential, and 1.3 ms or less for all of them from the cache. Fifty
-tile operations of forty kinds come to thirty functions, which is still about twice the 20 ms that
-we aim at. Nearly all of it is the compiler choosing instructions, so what counts is how much there
+three to six for a product or an exponential, and at most 1.3 ms for all of them from the cache.
+Fifty tile operations of forty kinds come to thirty functions, still about twice the 20 ms that we
+aim at. Nearly all of it is the compiler choosing instructions, so what counts is how much there
 is to compile, and how much it is asked to do: loops and addresses are written as a processor likes
 them, and only sums of products and functions of many steps, which gain from it, have their
 instructions combined and put in order. Functions of a product share their parts and have only the
