@@ -26,7 +26,7 @@ Places = tuple[int, int] | tuple[slice, slice] | slice | AxisMap
 
 @dataclass(frozen=True)
 class Reach:
-    """A region of the bytes past the address of a tile, in elements of another type.
+    """A region of the bytes from the address of a tile on, in elements of another type.
 
     Hardware is given an address: it does not see which type a tile was declared with.
     """

@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 
 def behind(place: Rows | Ranges, base: int) -> Rows | Ranges:
-    """The same bytes past another address."""
+    """The same bytes from another address on."""
     if isinstance(place, Rows):
         return place.behind(base)
     return tuple((base + start, base + stop) for start, stop in place)

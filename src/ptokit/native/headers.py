@@ -215,7 +215,7 @@ def _instructions_header() -> str:
         and not each.cpp.calls
         and not (each.overload_of or _is_by_hand(each))
     )
-    # The functions after the instructions, which some kernels call.
+    # The functions that instructions are made of, which some kernels call themselves.
     inner = "\n".join(
         f"#define {each.name}_IMPL {each.name}"
         for each in instructions()
